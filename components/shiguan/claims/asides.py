@@ -3,20 +3,17 @@
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from shiguan.claims.statement import PARTICIPLES, WORDS, Span, Statement, Token, is_enough, says_any
+from shiguan.claims.clauses import BE, DOUBTS, JOINS, SETS_OFF, Clauses
+from shiguan.claims.tokens import PARTICIPLES, WORDS, Span, Token, is_finite, says_any
 from shiguan.reading.text import read_text
-from shiguan.text.terms import is_wide
 
-_SIGNS, _JOINS = frozenset(",，—–"), frozenset({"and", "or", "nor", "but"})
-_CHANGES = WORDS["limits"] | WORDS["doubts"] | WORDS["reported"] | WORDS["supposed"] | (WORDS["unreal"] - {"to"})
-_BE = WORDS["be"] | {"have", "has", "had"}
-LEADS = (WORDS["adverbial"] - {"having", "being", "apart", "without"}) | {"as", "according"}
+_JOINS = WORDS["limits"] | {"and"}
 _RANKS = frozenset("most first last second third fourth fifth sole largest".split())
 # How long an aside may be, in tokens, and how far in it the word stands that makes it a relative clause.
 _LONGEST, _LEAD = 40, 3
 
 
-def behind_aside(wanted: Sequence[Token], at: int, there: Statement, found: Span) -> int:
+def behind_aside(wanted: Sequence[Token], at: int, there: Clauses, found: Span) -> int:
     """
     Return where a passage goes on as a claim does from `at` on, behind an aside in commas or dashes.
 
@@ -25,23 +22,25 @@ def behind_aside(wanted: Sequence[Token], at: int, there: Statement, found: Span
     """
     (start, place), tokens = found, there.tokens
     sign = tokens[place].breaks
-    if sign not in _SIGNS:
+    if sign not in SETS_OFF:
         return 0
     for end in range(place + 1, min(len(tokens), place + _LONGEST)):
         token = tokens[end]
-        if token.stops or (token.breaks and token.breaks not in _SIGNS):
+        if token.stops or (token.breaks and token.breaks not in SETS_OFF):
             return 0
         if token.breaks == sign and wanted[at].same(token):
             return end if _changes_nothing(wanted, there, start, (place, end)) else 0
     return 0
 
 
-def _changes_nothing(wanted: Sequence[Token], there: Statement, start: int, span: tuple[int, int]) -> bool:
+def _changes_nothing(wanted: Sequence[Token], there: Clauses, start: int, span: tuple[int, int]) -> bool:
     head, aside, after = there.tokens[start : span[0]], there.tokens[slice(*span)], there.tokens[span[1]]
-    if says_any(aside, _CHANGES) or any(token.key in WORDS["quantifiers"] for token in head) or after.key in _JOINS:
+    if says_any(aside, DOUBTS | WORDS["limits"]) or says_any(head, WORDS["quantifiers"]) or says_any([after], _JOINS):
         return False
-    if any(is_wide(token.key[:1] or "0") for token in head):
-        return _is_han_name(there, start, span[0]) and all(map(_describes_in_han, _pieces(aside)))
+    if any(token.is_han for token in head):
+        name = there.behind_date(start)
+        is_name = name < span[0] == there.end_of_han_name(name)
+        return is_name and all(map(_describes_in_han, _pieces(aside)))
     # Behind a clause, only another phrase of it may follow: the aside may have brought in another subject.
     is_clause, opens = any(map(is_finite, head)), aside[0].key
     goes_on = after.key in WORDS["after"] - WORDS["relative"] if is_clause else is_finite(after)
@@ -51,39 +50,22 @@ def _changes_nothing(wanted: Sequence[Token], there: Statement, start: int, span
     if opens in WORDS["adverbial"] or ((opens.endswith(("ing", "ed")) or opens in PARTICIPLES) and not is_clause):
         ranks = any(token.key in _RANKS or token.key.endswith("est") for token in wanted)
         # In `Otto, the heir, resigned, and his son, Karl, took over` it was the son.
-        is_clause = is_clause or any(token.breaks and (token.key in _JOINS or is_finite(token)) for token in aside[1:])
+        is_clause = is_clause or any(token.breaks and (token.key in JOINS or is_finite(token)) for token in aside[1:])
         return goes_on and not ranks and not (is_clause and any(map(is_finite, aside)))
-    named = dict(there.dates).get(start, start)
+    named = there.behind_date(start)
     is_subject = named < span[0] and there.tokens[named].key not in WORDS["adverbial"]
     if is_clause or not (is_subject and is_finite(after)) or opens in WORDS["subjects"]:
         return False
-    lead = there.text[there.tokens[span[0] - 1].end : aside[0].start].lower().split()
-    if not WORDS["described"].isdisjoint((opens, *lead)):
-        return not any(token.key in _BE for token in aside)
+    if there.is_described(span[0]):
+        return not any(token.key in BE for token in aside)
     return (aside[0].is_capital or bool(aside[0].number)) and not any(map(is_finite, aside))
 
 
-def is_finite(token: Token) -> bool:
-    """Return whether a word may be the verb of an English clause, and no name: United."""
-    is_past = len(token.key) > 4 and token.key.endswith("ed") and (token.stops or not token.is_capital)
-    return is_past or token.key in WORDS["finite"]
-
-
-def has_one_verb(words: Sequence[Token]) -> bool:
-    """Return whether a clause is long enough and has no second verb to which a phrase might belong."""
-    active = [
-        token
-        for at, token in enumerate(words)
-        if token.key in WORDS["be"] or not says_any(words[max(0, at - 2) : at], WORDS["be"])
-    ]
-    return is_enough(words) and sum(map(is_finite, active)) <= 1 and not says_any(words, WORDS["reported"])
-
-
-def _is_definite(there: Statement, start: int, end: int) -> bool:
+def _is_definite(there: Clauses, start: int, end: int) -> bool:
     """Return whether a phrase is about somebody or something in particular, not about any man who does this."""
     head = there.tokens[start:end]
-    lead = there.text[there.tokens[start - 1].end if start else 0 : head[0].start].lower().split()
-    if "the" in lead or head[0].key in WORDS["pronouns"] or any(token.is_capital and not token.stops for token in head):
+    is_name = any(token.is_capital and not token.stops for token in head)
+    if is_name or "the" in there.left_out(start) or head[0].key in WORDS["pronouns"]:
         return True
     names = read_text(there.text).once(_words_of_names)
     return any(there.text[token.start : token.end] in names for token in head)
@@ -91,14 +73,6 @@ def _is_definite(there: Statement, start: int, end: int) -> bool:
 
 def _words_of_names(text: str) -> frozenset[str]:
     return frozenset(word for name in read_text(text).names for word in name.split())
-
-
-def _is_han_name(there: Statement, start: int, end: int) -> bool:
-    """Return whether a phrase is a Chinese name alone, behind a date or not."""
-    start = dict(there.dates).get(start, start)
-    return (
-        start < end and there.text[there.tokens[start].start : there.tokens[end - 1].end] in read_text(there.text).names
-    )
 
 
 def _describes_in_han(piece: Sequence[Token]) -> bool:

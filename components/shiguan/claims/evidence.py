@@ -17,6 +17,7 @@ from shiguan.claims.word_differences import (
     may_repeat,
     unit_of,
 )
+from shiguan.reading.edges import only_limits
 from shiguan.reading.text import read_text
 from shiguan.text.content_words import ContentWord
 from shiguan.text.languages import character_weight, is_classical
@@ -33,8 +34,6 @@ _LINED_UP_COST = 0.05
 _KEPT, _LINED_UP = 8, 6
 # Classical books name a day by its place in a cycle of sixty, so that no number of a day can be missing: 丁巳.
 _DAY = re.compile(DAY)
-# What is so of one alone is so: Only Otto fled.
-_ONLY = re.compile("only|[仅僅只]", re.IGNORECASE)
 # The share of a term's weight that is its rarity among these passages; the rest is its rarity in general.
 _LOCAL = 0.3
 _NUMBER_WEIGHT = 0.9
@@ -336,7 +335,7 @@ class Evidence:
             if cut := cut_number(claim, text):
                 return Comparison(1.0, (Difference("number", *cut),))
             if denial := cut_denial(claim, text):
-                kind: DifferenceKind = "limit" if _ONLY.match(denial) else "negation"
+                kind: DifferenceKind = "limit" if only_limits(denial) else "negation"
                 return Comparison(1.0, (Difference(kind, claim, denial),))
         return None
 

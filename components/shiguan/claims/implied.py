@@ -2,57 +2,54 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
 
-from shiguan.claims.asides import LEADS, is_finite
-from shiguan.claims.statement import PARTICIPLES, WORDS, Span, Statement, Token, joins_names, says_any
+from shiguan.claims.clauses import CUTS, DENIES, JOINS, REPORTS, SETS_OFF, Clauses
+from shiguan.claims.tokens import PARTICIPLES, WORDS, Span, Token, is_finite, is_participle, joins_names, says_any
 
-_ARTICLES, _OWN = frozenset({"the", "a", "an"}), frozenset({"his", "her", "its", "their"})
 _IS, _HE = frozenset({"is", "was"}), frozenset({"he", "she", "it"})
 _PERSONS, _IN = _HE - {"it"} | {"his", "her", "him", "who"}, frozenset({"in", "at", "from", "near", "on"})
-_PRONOUNS = _PERSONS | _HE | WORDS["pronouns"] | {"them"}
-_JOINS, _LINKS = frozenset({"and", "but"}), WORDS["after"] | WORDS["adverbial"] | {"of", "as", "or", "'s"}
-_SETS_OFF = frozenset({",", "),", "—", "–"})
-_DENIES = (WORDS["unreal"] - {"to"}) | WORDS["quantifiers"]
-_CUTS = (WORDS["before"] - _JOINS - {"as"}) | WORDS["subjects"] | WORDS["reported"] | WORDS["doubts"] | _DENIES
-_WAS, _OF = (Token(word, "", 0, 0, None, "", False, False) for word in ("was", "of"))
-# How long a subject, what leads to it, and what is said of it may be, in tokens.
-_LONGEST_SUBJECT, _LONGEST_LEAD, _LONGEST = 8, 13, 80
+_PRONOUNS = _PERSONS | WORDS["pronouns"] | {"them"}
+_LINKS = WORDS["after"] | WORDS["adverbial"] | {"of", "as", "or", "'s"}
+_WAS, _WERE, _HAD, _OF = (Token(word, "", 0, 0, None, "", False, False) for word in ("was", "were", "had", "of"))
+_THEN = frozenset("后曾并又")
+# How long what is said in passing, and what is said of somebody, may be, in tokens.
+_LONGEST_ASIDE, _LONGEST = 13, 80
 
 Implied = Iterator[tuple[Sequence[Token], Span]]
 """What is implied, and the rest of a sentence before which it stands."""
 
 
-def implied(there: Statement) -> Statement:
+def implied(there: Clauses) -> Clauses:
     """Return the sentences that a text implies: what it says of somebody whom it names elsewhere."""
     found, tokens, topic, meant = list[Token](), there.tokens, list[Token](), ""
     has_persons = any(token.key in _PERSONS for token in tokens)
-    starts = [at for at, token in enumerate(tokens) if token.stops]
-    for start, end in pairwise([*starts, len(tokens)]):
-        near = range(start + 1, min(end, start + _LONGEST_LEAD) if tokens[start].key in LEADS else start)
-        at = next((at for at in near if tokens[at].breaks), start)
+    for start, end in there.sentences:
+        at = there.main_clause(start)
         if not (there.begins_alone(at) and there.ends_alone(end)):
             topic = []
             continue
-        verb, key, read = _verb(there, at, end), tokens[at].key, list[tuple[Sequence[Token], Span]]()
+        verb, key, read = there.verb(at, end), tokens[at].key, list[tuple[Sequence[Token], Span]]()
+        who = tokens[at:verb]
         names_other = any(_may_be_meant(tokens, other) for other in range(verb + 1, end))
-        says_what = at == 0 < verb and tokens[verb].key in _IS and _ARTICLES & _behind(there, verb)
+        says_what = at == 0 < verb and tokens[verb].key in _IS and there.is_described(verb + 1)
         # A pronoun certainly means whom or what the text begins with, if it names no other; it, no person.
-        if topic and key in _HE and meant in ("", key) and not (key == "it" and has_persons):
+        leads_to_other = any(_may_be_meant(tokens, other) for other in range(start + 1, at))
+        if topic and key in _HE and meant in ("", key) and not leads_to_other and not (key == "it" and has_persons):
             name = [replace(topic[0], breaks=tokens[at].breaks), *topic[1:]]
             read.append(([*tokens[start:at], *name], (at + 1, end)))
+            who = name if verb == at + 1 else who
             topic, meant = [] if names_other else topic, key
         else:
             topic = list(tokens[: verb if says_what and not names_other else 0])
             topic = topic if all(token.is_capital for token in topic) else []
-        read += [*_joined(there, at, verb, end), *_relatives(there, at, end)]
-        read += [*_turned(there, at, verb, end), *_in_passing(there, start, end)]
+        read += [*_led(there, (start, at), verb, who), *_joined(there, at, verb, end), *_each(there, start, end)]
+        read += [*_turned(there, at, verb), *_beside(there, start, at, end), *_in_han(there, start, end)]
         for said, rest in read:
             found += _sentence(there, said, rest)
-    return Statement(found, there.text)
+    return Clauses(found, there.text)
 
 
-def _sentence(there: Statement, said: Sequence[Token], rest: Span) -> Iterator[Token]:
+def _sentence(there: Clauses, said: Sequence[Token], rest: Span) -> Iterator[Token]:
     """Put what is implied before the rest of a sentence, at its place."""
     start, end = rest
     if start >= end or end - start > _LONGEST or there.is_supposed(start):
@@ -72,78 +69,138 @@ def _may_be_meant(tokens: Sequence[Token], at: int) -> bool:
     return tokens[at].is_capital and not is_kind and not goes_on
 
 
-def _verb(there: Statement, start: int, end: int) -> int:
-    """Return where the verb behind a subject stands, or where the subject begins if there is none near."""
-    for at in range(start + 1, min(end, start + _LONGEST_SUBJECT)):
-        if there.tokens[at].breaks or there.tokens[at].key in _CUTS:
-            break
-        if is_finite(there.tokens[at]) and there.text[there.tokens[at].start - 1] != "-":
-            return at
-    return start
+def _led(there: Clauses, lead: Span, verb: int, who: Sequence[Token]) -> Implied:
+    """Yield what the phrase in front of a clause says of its subject: Born in Acre, Otto fled."""
+    tokens, (start, at) = there.tokens, lead
+    is_one = tokens[at].is_capital or tokens[at].key in _HE or "the" in there.left_out(at)
+    tells_past = all(token.is_capital for token in who) or tokens[verb].key not in WORDS["present"]
+    if start < at < verb and is_one and tells_past and not says_any(tokens[start : verb + 1], DENIES | REPORTS):
+        yield from _described(who, tokens[verb], there, lead)
 
 
-def _behind(there: Statement, at: int) -> frozenset[str]:
-    """Return the words that a statement leaves out behind a token."""
-    after = there.tokens[at + 1].start if at + 1 < len(there.tokens) else len(there.text)
-    return frozenset(there.text[there.tokens[at].end if at >= 0 else 0 : after].lower().split())
+def _described(who: Sequence[Token], verb: Token, there: Clauses, said: Span) -> Implied:
+    """Yield what a phrase beside a name says of it, if it begins with a participle, or tells how much it had."""
+    words, several = there.tokens[slice(*said)], any(token.key in ("and", "were", "are") for token in [*who, verb])
+    is_bound = is_participle(words) and len(words) > 1 and words[0].key not in WORDS["unbound"]
+    if is_bound and (words[1].number or words[1].key in _LINKS):
+        yield [*who, _WERE if several else _WAS], said
+    # With 4,000 men, with a population of 4,000.
+    counts = (words[at - 1].key in ("with", "of") and words[at].number for at in range(1, min(5, len(words))))
+    if words[0].key == "with" and any(counts):
+        yield [*who, _HAD], (said[0] + 1, said[1])
 
 
-def _joined(there: Statement, start: int, verb: int, end: int) -> Implied:
+def _joined(there: Clauses, start: int, verb: int, end: int) -> Implied:
     """Yield the further predicates of a sentence that tells of the past: Otto fled, came to Acre, and died."""
     tokens = there.tokens
-    if verb == start or tokens[start].key in _CUTS or tokens[verb].key in WORDS["present"]:
+    if verb == start or tokens[start].key in CUTS or tokens[verb].key in WORDS["present"]:
         return
     name = next((at for at in range(verb, start, -1) if not tokens[at - 1].is_capital), start)
-    if start < name < verb and not says_any(tokens[start:name], _LINKS | _JOINS):
+    if start < name < verb and not says_any(tokens[start:name], _LINKS | JOINS):
         start = name
         yield tokens[start:verb], (verb, end)
     has_other = False
     for at in range(verb + 1, end):
-        token, behind = tokens[at], _behind(there, at - 1)
-        joined = tokens[at - 1].key in _JOINS
+        token, behind = tokens[at], there.left_out(at)
+        joined = tokens[at - 1].key in JOINS
         # In `Otto fled, and his heir, Karl, took Acre` it may be another one's.
-        if token.key in _CUTS or "that" in behind or (has_other and token.breaks and not joined and is_finite(token)):
+        if token.key in CUTS or "that" in behind or (has_other and token.breaks and not joined and is_finite(token)):
             return
-        has_other = has_other or bool((token.breaks or joined) and token.key not in _JOINS and not is_finite(token))
+        has_other = has_other or bool((token.breaks or joined) and token.key not in JOINS and not is_finite(token))
         if not is_finite(token) or says_any(tokens[max(verb, at - 2) : at], WORDS["be"] | {"had"}):
             continue
         if (token.breaks or joined) and token.key not in WORDS["present"]:
             # Of sailors and wounded men it is no verb, nor in the church, called the mother.
             is_past = not token.key.endswith("ed") and token.key not in PARTICIPLES
-            is_active = _ARTICLES & _behind(there, at) or says_any(tokens[at + 1 : at + 2], _OWN)
-            if is_past or (is_active and joined):
+            if is_past or (joined and there.is_described(at + 1)):
                 yield tokens[start:verb], (at, end)
-        elif not _ARTICLES & behind:
+        elif not there.has_article(at):
             return
 
 
-def _relatives(there: Statement, start: int, end: int) -> Implied:
-    """Yield what is said of the phrase before a comma: Karl met Otto, who died."""
-    tokens, told = there.tokens, WORDS["reported"] | WORDS["doubts"]
-    for at in range(start + 1, next((at for at in range(start, end - 1) if tokens[at].key in told), end - 1)):
-        word, after = tokens[at], tokens[at + 1]
-        if word.key not in ("who", "which") or word.breaks not in _SETS_OFF or after.is_capital:
+def _each(there: Clauses, start: int, end: int) -> Implied:
+    """Yield what is said of each of several names: Karl, Otto and Hale took Acre."""
+    tokens = there.tokens
+    for members, verb in there.lists:
+        first, *others = [begin for begin, _ in members]
+        # In `Paris, France, and Acre fell` France is where it lies.
+        is_certain = len(members) > 3 or not tokens[others[-1] - 1].breaks
+        if not start <= first < end or not there.begins_alone(first) or there.is_of_all(verb):
             continue
-        first = _phrase(there, start, at)
-        # In `he opened the chest, which was a mistake` it is what he did.
-        is_certain = word.key == "who" or first == start or after.key in ("are", "were", "have")
-        if first < at and is_certain and after.key not in WORDS["subjects"] | WORDS["pronouns"]:
-            yield tokens[first:at], (at + 1, end)
+        if says_any(tokens[verb:end], DENIES) or tokens[verb].key in WORDS["present"] - {"are", "have"}:
+            continue
+        one = {"were": _WAS, "are": _WAS, "have": _HAD}.get(tokens[verb].key)
+        for member in members if is_certain else (members[0], members[-1]):
+            who = tokens[slice(*member)]
+            yield ([*who, one], (verb + 1, end)) if one else (who, (verb, end))
 
 
-def _phrase(there: Statement, start: int, end: int) -> int:
+def _beside(there: Clauses, start: int, main: int, end: int) -> Implied:
+    """Yield what a sentence says beside itself: Karl met Otto, who died; Y, governor of Z, rebelled; X's son Y fled."""
+    tokens, is_told = there.tokens, False
+    for at in range(start + 1, end - 1):
+        is_told = is_told or (at > main and tokens[at - 1].key in REPORTS)
+        if tokens[at].key == "'s":
+            yield from _owned(there, at, end)
+        elif tokens[at].breaks not in SETS_OFF:
+            continue
+        elif tokens[at].key not in ("who", "which"):
+            yield from _aside(there, (start, main), at, end)
+        elif at > main and not is_told:
+            yield from _relative(there, main, at, end)
+
+
+def _relative(there: Clauses, main: int, at: int, end: int) -> Implied:
+    """Yield what is said of the phrase before a comma: Karl met Otto, who died."""
+    word, after, first = there.tokens[at], there.tokens[at + 1], _phrase(there, main, at)
+    # In `he opened the chest, which was a mistake` it is what he did.
+    is_certain = word.key == "who" or first == main or after.key in ("are", "were", "have")
+    goes_on = after.is_capital or after.key in WORDS["subjects"] | WORDS["pronouns"]
+    if first < at and is_certain and not goes_on:
+        yield there.tokens[first:at], (at + 1, end)
+
+
+def _aside(there: Clauses, clause: Span, at: int, end: int) -> Implied:
+    """Yield who somebody is, what was done to him, and how much he had, where it is said in passing."""
+    tokens, (start, main) = there.tokens, clause
+    last = min(there.end_of_phrase(at), end, at + _LONGEST_ASIDE)
+    goes_on = last < end and tokens[last].breaks == tokens[at].breaks and is_finite(tokens[last])
+    if goes_on and main < at and there.verb(main, at) == main == _phrase(there, main, at):
+        yield from _described(tokens[main:at], tokens[last], there, (at, last))
+    said, first = tokens[at:last], there.start_of_name(at)
+    is_what = tokens[at - 1].is_capital and not (said[0].is_capital or said[0].number)
+    if is_what and not any(map(is_finite, said)) and not says_any(said, _LINKS - {"of"}):
+        # In `the wife of Otto, a singer` it may say who she is.
+        ends = last == end and _phrase(there, start, first + 1) <= first
+        if ends or (goes_on and there.begins_alone(first)):
+            yield [*tokens[first:at], _WAS], (at, last)
+
+
+def _owned(there: Clauses, at: int, end: int) -> Implied:
+    """Yield who somebody is by whose he is: X's son Y."""
+    tokens, first = there.tokens, there.start_of_name(at)
+    near = range(at + 1, min(end, at + _LONGEST_ASIDE))
+    name = next((to for to in near if tokens[to].breaks or tokens[to].is_capital), end)
+    said = tokens[at + 1 : name]
+    says_who = said and not any(map(is_finite, said)) and not says_any(said, _LINKS - {"of"})
+    if says_who and tokens[at - 1].is_capital and at - first < 3 and name < end and not tokens[name].breaks:
+        last = next((to for to in range(name, end) if not tokens[to].is_capital or tokens[to].breaks), end)
+        yield [*tokens[name:last], _WAS, *said, _OF], (first, at)
+
+
+def _phrase(there: Clauses, start: int, end: int) -> int:
     """Return where the phrase begins that ends before a relative clause; its end if it may be a longer one."""
     tokens, first = there.tokens, end - 1
-    while first > start and not tokens[first].breaks and not _ARTICLES & _behind(there, first - 1):
+    while first > start and not tokens[first].breaks and not there.has_article(first):
         joins = joins_names(tokens, first - 1)
-        if not joins and (tokens[first - 1].key in _LINKS | _JOINS or is_finite(tokens[first - 1])):
+        if not joins and (tokens[first - 1].key in _LINKS | JOINS or is_finite(tokens[first - 1])):
             break
         first -= 1 + joins
     before, verb = tokens[max(start, first - 1)], tokens[max(start, first - 2)]
     if first == start and not says_any(tokens[first:end], WORDS["quantifiers"]):
         return first
     # Behind a comma it may be where the place before it lies; with a sign in it, it is the second half of a name.
-    cut = tokens[first].breaks not in ("", ")", "),") and not _ARTICLES & _behind(there, first - 1)
+    cut = tokens[first].breaks not in ("", ")", "),") and not there.has_article(first)
     if cut or before.key == "and" or says_any([before, *tokens[first:end]], WORDS["quantifiers"]):
         return end
     # In `the wife of the king, who died` it may be either; of whom something is done by, or goes to, it is the last.
@@ -153,10 +210,30 @@ def _phrase(there: Statement, start: int, end: int) -> int:
     return first if tokens[first].breaks or is_last else end
 
 
-def _turned(there: Statement, start: int, verb: int, end: int) -> Implied:
+def _in_han(there: Clauses, start: int, end: int) -> Implied:
+    """Yield the further predicates of a Chinese sentence without their subject: 李明生于北京，毕业于清华大学."""
+    tokens, name = there.tokens, there.end_of_han_name(start)
+    first = _verb_in_han(there, name)[1]
+    kind = next((WORDS[one] for one in ("of_persons", "of_places") if first in WORDS[one]), frozenset[str]())
+    at = there.end_of_phrase(name)
+    while start < name and at < end and tokens[at].breaks in SETS_OFF:
+        verb, word = _verb_in_han(there, at)
+        if word not in kind:
+            return
+        yield from ((tokens[start:name], (begin, end)) for begin in sorted({at, verb}))
+        at = there.end_of_phrase(at)
+
+
+def _verb_in_han(there: Clauses, at: int) -> tuple[int, str]:
+    """Return where the verb of a Chinese predicate stands that begins there, behind a date and 后, and the verb."""
+    at = there.behind_date(at)
+    at += says_any(there.tokens[at : at + 1], _THEN)
+    return at, "".join(token.key for token in there.tokens[at : at + 2])
+
+
+def _turned(there: Clauses, start: int, verb: int) -> Implied:
     """Yield a sentence that says who one is the other way round: the mate was Starbuck, Starbuck was the mate."""
-    tokens = there.tokens
-    last = next((at for at in range(verb + 1, end) if tokens[at].breaks), end)
+    tokens, last = there.tokens, there.end_of_phrase(verb)
     second = tokens[verb + 1 : last]
     says_who = start < verb and second and tokens[verb].key in _IS and not any(map(is_finite, second))
     if says_who and there.ends_alone(last):
@@ -164,33 +241,7 @@ def _turned(there: Statement, start: int, verb: int, end: int) -> Implied:
             all(token.is_capital and token.key not in _PRONOUNS for token in part)
             for part in (tokens[start:verb], second)
         ]
-        if (names == [True, False] and "the" in _behind(there, verb)) or (
-            names == [False, True] and "the" in _behind(there, start - 1)
+        if (names == [True, False] and "the" in there.left_out(verb + 1)) or (
+            names == [False, True] and "the" in there.left_out(start)
         ):
             yield [*second, tokens[verb]], (start, verb)
-
-
-def _in_passing(there: Statement, start: int, end: int) -> Implied:
-    """Yield who somebody is where it is said in passing: Y, governor of Z, rebelled; X's son Y."""
-    tokens = there.tokens
-    for at in range(start + 1, end):
-        sign, owns = tokens[at].breaks, tokens[at].key == "'s"
-        if not tokens[at - 1].is_capital or not (owns or sign in (",", "，", "),")):
-            continue
-        first = at - 1
-        while first > start and tokens[first - 1].is_capital and tokens[first].breaks in ("", "("):
-            first -= 1
-        near = range(at + 1, min(end, at + _LONGEST_LEAD))
-        last = next((to for to in near if tokens[to].breaks or (owns and tokens[to].is_capital)), near.stop)
-        said = tokens[at + owns : last]
-        if not said or any(map(is_finite, said)) or says_any(said, _LINKS - {"of"}):
-            continue
-        if owns and last < end and not tokens[last].breaks and at - first < 3:
-            name = next((to for to in range(last, end) if not tokens[to].is_capital or tokens[to].breaks), end)
-            yield [*tokens[last:name], _WAS, *said, _OF], (first, at)
-        elif not (owns or tokens[at].is_capital or tokens[at].number):
-            # In `the wife of Otto, a singer` it may say who she is.
-            ends = last == end and _phrase(there, start, first + 1) <= first
-            goes_on = last < end and tokens[last].breaks == sign and is_finite(tokens[last])
-            if ends or (goes_on and there.begins_alone(first)):
-                yield [*tokens[first:at], _WAS], (at, last)

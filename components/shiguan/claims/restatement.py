@@ -5,35 +5,25 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, product
 
-from shiguan.claims.asides import LEADS, behind_aside, has_one_verb, is_finite
+from shiguan.claims.asides import behind_aside
+from shiguan.claims.clauses import DENIES, DOUBTS, LEADS, OPENS_QUOTE, Clauses, has_one_verb, read_clauses
 from shiguan.claims.implied import implied
-from shiguan.claims.statement import (
-    OPENS_QUOTE,
-    WORDS,
-    Span,
-    Statement,
-    Token,
-    is_enough,
-    joins_names,
-    read_statement,
-    says_any,
-)
+from shiguan.claims.tokens import WORDS, Span, Token, is_enough, is_finite, joins_names, read_tokens, says_any
 from shiguan.reading.text import read_text
 from shiguan.text.name_forms import han_names
 from shiguan.text.names import SURNAMES
-from shiguan.text.terms import fold_text, is_wide
+from shiguan.text.terms import fold_text
 
 _BEFORE, _UNREAL, _BE = (WORDS[name] for name in ("before", "unreal", "be"))
 # A passage may have them, but a claim that has `then` or 又 says that something else came before.
 _HARMLESS = WORDS["harmless"] | {"then", "又"}
 _SINCE = frozenset({"since", "from", "to", "until", "自"})
 _PARTS_OF_DATE = (WORDS["units_of_date"] | WORDS["dated"] | {"of"}) - _SINCE
-_DOUBTS = WORDS["supposed"] | WORDS["doubts"] | WORDS["reported"] | _UNREAL
 _ADDS = frozenset({"and", "but", "while", "而", "但", "且", "却"})
 _IN_LIST = frozenset({"", "、"})
 _ALL, _WHERE = frozenset("并皆俱咸悉都均"), frozenset("于在")
 _BEHIND_DOER = WORDS["after"] - WORDS["relative"] - {"and"}
-_NO_DOER, _DENIES = _UNREAL | _BE | WORDS["after"] | {"have", "having"}, WORDS["quantifiers"] | (_UNREAL - {"to"})
+_NO_DOER = _UNREAL | _BE | WORDS["after"] | {"have", "having"}
 # What stands in brackets, but not behind a number: 5 (thousand).
 _ASIDE = re.compile(r"(?<![\d零〇一二三四五六七八九十百千万亿])(?<!\d )[(（]([^()（）\n]{1,200})[)）]")
 # A date stands so near to its clause, in tokens.
@@ -57,14 +47,14 @@ def restates(claim: str, passage: str) -> tuple[int, int] | None:
     and clauses with subjects of their own may stand apart. A stretch of a sentence counts only if it can stand alone:
     not cut inside a name, a number or a phrase, nor out of a denial or a condition.
     """
-    wanted = read_text(claim).once(read_statement).tokens
+    wanted = read_text(claim).once(read_clauses).tokens
     if len(wanted) > 1 and wanted[0].key in WORDS["replies"] and wanted[1].breaks:  # Yes, he rose in 755.
         wanted = wanted[1:]
     if not is_enough(wanted):
         return None
     plain = _blank_notes(passage)
     for text in dict.fromkeys((passage, plain, _blank_asides(plain))):
-        said = read_text(text).once(read_statement)
+        said = read_text(text).once(read_clauses)
         for there, form in product((said, said.once(implied)), _FORMS):
             found = form(wanted, there) if there.tokens else None
             if found is not None:
@@ -84,14 +74,15 @@ def _blank_notes(passage: str) -> str:
 def _blank_asides(passage: str) -> str:
     """Put spaces in the place of what stands in brackets, unless it doubts or denies what it stands in."""
 
-    def doubts(aside: str) -> bool:
-        tokens = read_statement(aside).tokens
-        return says_any(tokens, _DOUBTS) or says_any(tokens[:1], WORDS["limits"])
+    def blank(aside: re.Match[str]) -> str:
+        tokens = read_tokens(aside[1])
+        doubts = says_any(tokens, DOUBTS) or says_any(tokens[:1], WORDS["limits"])
+        return aside[0] if doubts else " " * len(aside[0])
 
-    return _ASIDE.sub(lambda match: match[0] if doubts(match[1]) else " " * len(match[0]), passage)
+    return _ASIDE.sub(blank, passage)
 
 
-def _stretch(wanted: Sequence[Token], there: Statement) -> Span | None:
+def _stretch(wanted: Sequence[Token], there: Clauses) -> Span | None:
     quoted = bool(OPENS_QUOTE.search(wanted[0].breaks))
     for start, end in _matches(wanted, there):
         if not _is_member(there, start, end) and there.begins_alone(start, quoted=quoted) and there.ends_alone(end):
@@ -99,7 +90,7 @@ def _stretch(wanted: Sequence[Token], there: Statement) -> Span | None:
     return None
 
 
-def _is_member(there: Statement, start: int, end: int) -> bool:
+def _is_member(there: Clauses, start: int, end: int) -> bool:
     """Return whether a stretch begins within a list that may not be its subject: 破甲、乙，杀丙; 非甲、乙杀丙."""
     if there.tokens[start].breaks != "、":
         return False
@@ -108,7 +99,7 @@ def _is_member(there: Statement, start: int, end: int) -> bool:
     return any(one.breaks for one in there.tokens[start + 1 : end]) or says_any(head, _UNREAL | WORDS["limits"])
 
 
-def _matches(wanted: Sequence[Token], there: Statement) -> Iterator[Span]:
+def _matches(wanted: Sequence[Token], there: Clauses) -> Iterator[Span]:
     """Yield where the tokens of a claim stand one after the other; work grows with the length of both."""
     left = _MOST_PASSES * (len(wanted) + len(there.tokens))
     for start, token in enumerate(there.tokens):
@@ -122,7 +113,7 @@ def _matches(wanted: Sequence[Token], there: Statement) -> Iterator[Span]:
                 return
 
 
-def _compared(wanted: Sequence[Token], there: Statement, start: int) -> tuple[int, int]:
+def _compared(wanted: Sequence[Token], there: Clauses, start: int) -> tuple[int, int]:
     """Return how many tokens of a claim stand at a place, and where they end if all do, else 0."""
     at, place, tokens = 0, start, there.tokens
     while at < len(wanted) and place < len(tokens):
@@ -146,7 +137,7 @@ def _compared(wanted: Sequence[Token], there: Statement, start: int) -> tuple[in
     return at, place if at == len(wanted) else 0
 
 
-def _behind(wanted: Sequence[Token], at: int, there: Statement, found: Span) -> int:
+def _behind(wanted: Sequence[Token], at: int, there: Clauses, found: Span) -> int:
     """Return where a passage goes on behind an aside, or a number in or behind its other unit: 170 miles (270 km)."""
     near = there.tokens[found[1] : found[1] + 5]
     unit = 2 * (near[0].breaks != "(")
@@ -156,17 +147,17 @@ def _behind(wanted: Sequence[Token], at: int, there: Statement, found: Span) -> 
     return behind_aside(wanted, at, there, found)
 
 
-def _is_name_part(wanted: Sequence[Token], at: int, there: Statement, place: int) -> bool:
+def _is_name_part(wanted: Sequence[Token], at: int, there: Clauses, place: int) -> bool:
     """Return whether a token and the next one are a name that the passage has in full before: 郭 of 郭子仪."""
     if not _is_first_name(wanted, at, there) or wanted[at + 1].key in there.namesakes:
         return False
     size = 3 if wanted[at].key in SURNAMES and len(wanted) > at + 2 and not wanted[at + 2].breaks else 2
     full = there.runs.get(tuple(token.key for token in wanted[at : at + size]), place)
     # Who has been named before by his last name alone is another one.
-    return full < place and (is_wide(wanted[at].key[:1]) or there.runs[(wanted[at + 1].key,)] > full)
+    return full < place and (wanted[at].is_han or there.runs[(wanted[at + 1].key,)] > full)
 
 
-def _is_first_name(tokens: Sequence[Token], at: int, there: Statement) -> bool:
+def _is_first_name(tokens: Sequence[Token], at: int, there: Clauses) -> bool:
     """Return whether a token may be the first word of a name, in Chinese the surname of one that the passage has."""
     if at + 1 >= len(tokens) or tokens[at + 1].breaks or tokens[at].number:
         return False
@@ -180,14 +171,14 @@ def _surnamed(text: str) -> frozenset[str]:
     return frozenset(fold_text(text[start : start + 2]) for start, _ in han_names(text))
 
 
-def _with_date(wanted: Sequence[Token], there: Statement) -> Span | None:
+def _with_date(wanted: Sequence[Token], there: Clauses) -> Span | None:
     """Find a claim whose dates stand elsewhere in their clauses: in 1778 they seized it, they seized it in 1778."""
-    dates, known = Statement(wanted, "").dates, there.dates
+    dates, known = Clauses(wanted, "").dates, there.dates
     rest, kept = [wanted[at] for at in _undated(wanted, dates)], _undated(there.tokens, known)
     if not dates or not known or not is_enough(rest) or any(_is_duration(wanted, date) for date in dates):
         return None
     starts = [start for start, _ in known]
-    for start, end in _matches(rest, Statement([there.tokens[place] for place in kept], there.text)):
+    for start, end in _matches(rest, Clauses([there.tokens[place] for place in kept], there.text)):
         span, taken, left_out = (kept[start], kept[end - 1] + 1), list[Span](), 0
         near = known[bisect_left(starts, span[0] - _NEAR) : bisect_right(starts, span[1])]
         for first, last in dates:
@@ -220,23 +211,23 @@ def _undated(tokens: Sequence[Token], dates: Sequence[Span]) -> list[int]:
     return [place for place in range(len(tokens)) if place not in inside]
 
 
-def _lead_moved(wanted: Sequence[Token], there: Statement) -> Span | None:
+def _lead_moved(wanted: Sequence[Token], there: Clauses) -> Span | None:
     """Find a claim of one verb that ends with what a sentence opens with, or the reverse: in Acre, he sold the town."""
     cut = next((at for at, token in enumerate(wanted) if at and token.breaks), 0)
     if cut and wanted[0].key in LEADS and has_one_verb(wanted[cut:]):
         return _stretch([*wanted[cut:], *wanted[:cut]], there)
-    for start in (at for at, token in enumerate(there.tokens) if token.stops and token.key in LEADS):
-        near = range(start + 1, min(len(there.tokens), start + len(wanted)))
-        cut = next((at for at in near if there.tokens[at].breaks), 0)
+    for start, _ in there.sentences:
+        cut = there.main_clause(start)
         rest, lead = wanted[: start - cut], wanted[start - cut :]
-        if cut and there.tokens[cut].breaks == "," and all(map(Token.same, lead, there.tokens[start:cut])):
+        is_lead = start < cut < start + len(wanted) and there.tokens[cut].breaks == ","
+        if is_lead and all(map(Token.same, lead, there.tokens[start:cut])):
             end = _compared(rest, there, cut)[1] if rest else 0
             if end and there.ends_alone(end) and has_one_verb(rest):
                 return start, end
     return None
 
 
-def _belongs(date: Span, span: Span, there: Statement) -> bool:
+def _belongs(date: Span, span: Span, there: Clauses) -> bool:
     """Return whether a date stands in a clause, right before it as its opening, or right behind it."""
     opens = bool(there.tokens[date[0]].breaks) or (date[0] > 0 and there.tokens[date[0] - 1].key in _BEFORE)
     leads = (date[1] == span[0] and opens) or (date[1] + 1 == span[0] and there.tokens[date[1]].key == "when")
@@ -248,9 +239,9 @@ def _belongs(date: Span, span: Span, there: Statement) -> bool:
     return leads or opens_on or follows or (span[0] < date[0] and date[1] < span[1])
 
 
-def _crosses_clause(there: Statement, span: Span, date: Span, place: int) -> bool:
+def _crosses_clause(there: Clauses, span: Span, date: Span, place: int) -> bool:
     """Return whether a date inside two joined clauses would go to the other one: he won in 1970 and died in Rome."""
-    verbs = [at for at in range(*span) if is_finite(there.tokens[at]) or is_wide(there.tokens[at].key[:1] or "0")]
+    verbs = [at for at in range(*span) if is_finite(there.tokens[at]) or there.tokens[at].is_han]
     near = (date[1], place) if place >= date[1] else (place, date[1])
     between = range(max(span[0], near[0]), min(span[1], near[1])) if verbs else ()
     joins = (at for at in between if there.tokens[at].breaks or there.tokens[at].key in ("and", "but"))
@@ -261,7 +252,7 @@ def _is_duration(tokens: Sequence[Token], date: Span) -> bool:
     """Return whether a Chinese number of years or months ends its clause, where no date stands: 守潼关三年."""
     first, last = date
     ends = last == len(tokens) or tokens[last].breaks
-    return bool(ends and tokens[first].number and not tokens[first].breaks and is_wide(tokens[last - 1].key[:1] or "0"))
+    return bool(ends and tokens[first].number and not tokens[first].breaks and tokens[last - 1].is_han)
 
 
 def _same_date(claimed: Sequence[Token], found: Sequence[Token]) -> bool:
@@ -270,7 +261,7 @@ def _same_date(claimed: Sequence[Token], found: Sequence[Token]) -> bool:
     return not since and all(t.key in _PARTS_OF_DATE or any(map(t.same, found)) for t in claimed)
 
 
-def _other_voice(wanted: Sequence[Token], there: Statement) -> Span | None:
+def _other_voice(wanted: Sequence[Token], there: Clauses) -> Span | None:
     """Find a claim in the other voice: A killed B, B was killed by A; 甲杀乙, 乙为甲所杀."""
     turned = list(_actives(wanted))
     for span, active in there.once(_turned_round):
@@ -282,7 +273,7 @@ def _other_voice(wanted: Sequence[Token], there: Statement) -> Span | None:
     return _without_doer(wanted, there)
 
 
-def _turned_round(there: Statement) -> list[tuple[Span, list[Token]]]:
+def _turned_round(there: Clauses) -> list[tuple[Span, list[Token]]]:
     """Return the passive clauses of a text with their places, turned round."""
     found = list[tuple[Span, list[Token]]]()
     for start, end in _own_clauses(there):
@@ -292,14 +283,14 @@ def _turned_round(there: Statement) -> list[tuple[Span, list[Token]]]:
     return found
 
 
-def _own_clauses(there: Statement) -> Iterator[Span]:
+def _own_clauses(there: Clauses) -> Iterator[Span]:
     """Cut a text into clauses that stand alone, without the date that leads one."""
-    dates, tokens = dict(there.dates), there.tokens
+    tokens = there.tokens
     opens = (at for at, token in enumerate(tokens) if token.breaks not in _IN_LIST or token.key in _BEFORE)
     starts = [at for at in opens if not joins_names(tokens, at)]
     for start, end in pairwise([*starts, len(tokens)]):
         begin = start if tokens[start].breaks else start + 1
-        begin = dates.get(begin, begin)
+        begin = there.behind_date(begin)
         if begin < end and there.begins_alone(begin):
             yield begin, end
 
@@ -317,7 +308,7 @@ def _actives(clause: Sequence[Token], *, in_cell: bool = False) -> Iterator[list
         end = next(doer, len(rest))
         # Behind `and` there may be another one who did it.
         goes_on = end == len(rest) or (not rest[end].breaks and rest[end].key in _BEHIND_DOER)
-        if 0 < by < end - 1 and goes_on and _is_certain(done) and not says_any(rest[1:by], _DENIES | _BE | {"be"}):
+        if 0 < by < end - 1 and goes_on and _is_certain(done) and not says_any(rest[1:by], DENIES | _BE | {"be"}):
             yield [*rest[by + 1 : end], rest[0], *done, *rest[1:by], *rest[end:]]
         if (
             token.key in ("被", "由") or (token.key == "为" and any(word.key == "所" for word in rest))
@@ -331,15 +322,14 @@ def _actives(clause: Sequence[Token], *, in_cell: bool = False) -> Iterator[list
             yield [*done[:lead], *doing[:where], *who, *doing[where:]]
 
 
-def _without_doer(wanted: Sequence[Token], there: Statement) -> Span | None:
+def _without_doer(wanted: Sequence[Token], there: Clauses) -> Span | None:
     """Find a passive claim that names no doer in an active clause that does: B was killed, A killed B."""
     at = next((at for at, token in enumerate(wanted[:-1]) if token.key in _BE), 0)
     is_named = at > 0 and _is_name(wanted[:at])
     for start, end in _matches([wanted[at + 1], *wanted[:at], *wanted[at + 2 :]], there) if is_named else ():
-        head = there.tokens[max(0, start - _LONGEST_CLAUSE) : start]
-        clause = head[next((at for at in range(len(head) - 1, -1, -1) if head[at].breaks), 0) :]
+        clause = there.lead(start)
         is_active = clause and not there.tokens[start].breaks and clause[-1].key not in _NO_DOER
-        certain = is_active and not says_any(clause, _DENIES) and not there.is_supposed(start)
+        certain = is_active and not says_any(clause, DENIES) and not there.is_supposed(start)
         if certain and there.ends_alone(end):
             return start, end
     return None
@@ -354,7 +344,7 @@ def _is_name(words: Sequence[Token]) -> bool:
     return all(word.is_capital for word in words)
 
 
-def _clause_by_clause(wanted: Sequence[Token], there: Statement) -> Span | None:
+def _clause_by_clause(wanted: Sequence[Token], there: Clauses) -> Span | None:
     """Find a claim of several clauses, each of which names its own subject and opens a sentence of the passage."""
     cuts = [0, *(at for at, token in enumerate(wanted) if at and token.breaks), len(wanted)]
     # Not because, so or when: that one thing made or met the other is a claim of its own.
@@ -365,7 +355,7 @@ def _clause_by_clause(wanted: Sequence[Token], there: Statement) -> Span | None:
     # In Chinese a clause need not begin with what it is about: there has to be a name.
     named = (
         span and there.tokens[span[0]].stops and clause[0].key not in WORDS["pronouns"]
-        and (not is_wide(clause[0].key[:1] or "0") or _is_first_name(clause, 0, there))
+        and (not clause[0].is_han or _is_first_name(clause, 0, there))
         for span, clause in zip(found[1:], clauses[1:], strict=True)
     )  # fmt: skip
     return found[0] if all(named) else None

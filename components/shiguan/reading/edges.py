@@ -36,6 +36,7 @@ _ENGLISH = (
     r"|without|cannot|no longer|instead of|rather than|far from|(?:less|fewer) than)|(?<!\ba )\bfew|n['’]t"
 )
 _CHINESE = rf"[不无無没沒非莫勿毋弗仅僅]|(?<![乙丁己辛癸])未|(?<![\d{_HAN}两數数几幾])只|几乎|幾乎|险些|險些|差点|差點"
+_LIMITS = re.compile("only|[仅僅只]", re.IGNORECASE)
 _DENIES = re.compile(
     rf"((?:{_ENGLISH})(?: (?:yet|even|all|every|any|ever|be|been))*"
     rf"|(?:{_CHINESE})[能敢肯得可会會曾尝嘗必再应應许許愿願想有是]?)"
@@ -77,3 +78,8 @@ def hidden_denial(text: str, start: int) -> str:
     """Return the words that deny or limit what begins there and stand directly before it; empty if none do."""
     found = _DENIES.search(text[max(0, start - _REACH) : start])
     return found[1] if found else ""
+
+
+def only_limits(denial: str) -> bool:
+    """Return whether such words limit what follows and do not deny it: that only Otto fled says that he did."""
+    return bool(_LIMITS.match(denial))

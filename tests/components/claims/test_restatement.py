@@ -86,6 +86,12 @@ STATED = [
     ("Philip II of Spain ordered Otto Hale to go home.", "Otto Hale was ordered by Philip II of Spain to go home."),
     ("He was made aware that the French were massing in Acre.", "The French were massing in Acre."),
     ("After a raid that overthrew Karl, Otto and Hale received Acre.", "Otto and Hale received Acre."),
+    # What is said of its subject in front of a clause or in passing, and of each of several.
+    ("Born in Acre in 1300, Karl Hale rose to lead the fleet.", "Karl Hale was born in Acre in 1300."),
+    ("Otto Hale, raised in Acre, became a judge.", "Otto Hale was raised in Acre."),
+    ("Acre, with a population of 4,000, was burned.", "Acre had a population of 4,000."),
+    ("Karl, Otto and Hale besieged Acre in 1300.", "Otto besieged Acre in 1300."),
+    ("Karl and Otto were wounded near Acre.", "Karl was wounded near Acre."),
     # Dates at the other end of a clause, and numbers in another unit.
     ("From 1893 to 1938 Acre was the site of the home.", "Acre was the site of the home from 1893 to 1938."),
     ("There was unrest in 1962, when Karl's men took Acre.", "In 1962 Karl's men took Acre."),
@@ -158,6 +164,12 @@ CHANGED = [
     ("The ship reached Equatorial Guinea in May.", "The ship reached Guinea in May."),
     ("They settled in British Columbia in May.", "They settled in Columbia in May."),
     ("He met the wife of Karl Hale, a singer.", "Karl Hale was a singer."),
+    # What is said of several together is not said of the last of them, nor is half of a name a name.
+    ("Karl and Otto were brothers of Hale.", "Otto were brothers of Hale."),
+    ("Karl and Otto had 300 men in Acre.", "Otto had 300 men in Acre."),
+    ("Karl, Otto and Hale met in Acre in 1300.", "Otto and Hale met in Acre in 1300."),
+    ("Karl and Hale Steel was sold in 1980.", "Hale Steel was sold in 1980."),
+    ("Karl was ill. After Otto took Acre, he died there.", "After Otto took Acre, Karl died there."),
     # What came after what, and what is not said to be so.
     ("Otto burned Acre in May. Karl fled to Rome in June.", "Karl fled to Rome in June, then Otto burned Acre in May."),
     ("He fled not because Karl had burned the town but from fear.", "Karl had burned the town."),
@@ -379,7 +391,7 @@ def test_any_texts_give_a_place_or_none(claim, passage):
     "unit", ["哈", "in 1778 ", "An An ", "a b ", "被", "安禄山", "x, who a, ", "An's An, b; ", "李愬，字元直，"]
 )
 def test_work_grows_with_the_length(unit, monkeypatch):
-    from shiguan.claims.statement import Token
+    from shiguan.claims.tokens import Token
 
     compared, same = [], Token.same
     monkeypatch.setattr(Token, "same", lambda one, other: compared.append(1) or same(one, other))

@@ -1,55 +1,56 @@
-"""A text as the words that matter to what it states: those that may be added or left out anywhere are not in it."""
+"""The clauses of a text, read once: where each begins and ends, what leads it, whose verb it has, and who says so."""
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
-from shiguan.reading.folded import SIGNS
+from shiguan.claims.tokens import (
+    PARTICIPLES,
+    WORDS,
+    Span,
+    Token,
+    is_enough,
+    is_finite,
+    is_participle,
+    joins_names,
+    read_tokens,
+    says_any,
+)
 from shiguan.reading.text import Result, read_text
-from shiguan.resources import read_table
-from shiguan.text.languages import HAN
 from shiguan.text.name_forms import han_names
-from shiguan.text.quantities import Quantity
-from shiguan.text.terms import UNSPACED, fold_text, is_wide
+from shiguan.text.terms import fold_text, is_wide
 
-_TABLE = read_table(Path(__file__).with_name("restatement.yaml"))
-WORDS = {name: frozenset(fold_text(words).split()) for name, words in _TABLE.items()}
-"""The lists of words of `restatement.yaml`."""
-_FORMS = [verb.split() for verb in _TABLE["irregular"].split(",")]
-_IRREGULAR = {form: verb for verb, *forms in _FORMS for form in forms}
-WORDS["finite"] |= {past for _, past, _ in _FORMS}
-PARTICIPLES = frozenset(form for _, _, form in _FORMS)
-"""Those that do not end in -ed."""
-_TENSES = frozenset(frozenset(pair.split()) for pair in _TABLE["tenses"].split(","))
-_LIMITS, _LONGEST_LEAD = WORDS["limits"] - {"first"}, 12
-_DENIES = frozenset({"not", "never", "no", "neither", "none", "nobody", "few"})
-_LEAVES_OPEN = (WORDS["unreal"] - {"to"}) | {"only", "even"}
-_OF_TIME_OR_CAUSE = frozenset({"when", "where", "while", "because", "since", "as"})
-_REPORTS, _INVERTED = WORDS["reported"] | WORDS["doubts"], frozenset({"had", "were", "should"})
 OPENS_QUOTE = re.compile(r"[“「『«\"]")
+JOINS = frozenset({"and", "but"})
+"""What joins two clauses or predicates, of which each is so."""
+BE = WORDS["be"] | {"have", "has", "had"}
+"""Behind these a verb is a participle."""
+DENIES = WORDS["quantifiers"] | (WORDS["unreal"] - {"to"})
+"""What makes of a clause less than that it is so of somebody."""
+REPORTS = WORDS["reported"] | WORDS["doubts"]
+"""What says that others say so, and whether rightly."""
+DOUBTS = REPORTS | WORDS["supposed"] | (WORDS["unreal"] - {"to"})
+"""What says that something may not be so."""
+SETS_OFF = frozenset({",", "，", "),", "—", "–"})
+"""What sets an aside off."""
+LEADS = (WORDS["adverbial"] - {"having", "being", "apart", "without"}) | {"as", "according"}
+"""What a phrase in front of a clause opens with: in Acre, he sold the town."""
+CUTS = (WORDS["before"] - JOINS - {"as"}) | WORDS["subjects"] | REPORTS | DENIES
+"""What another subject, or what somebody says, begins with."""
+_LIMITS, _LONGEST_LEAD = WORDS["limits"] - {"first"}, 12
+_NEGATIVES = frozenset({"not", "never", "no", "neither", "none", "nobody", "few"})
+_LEAVES_OPEN = (WORDS["unreal"] - {"to"}) | {"only", "even"}
+_UNKNOWN = _LEAVES_OPEN | _NEGATIVES | REPORTS | {"to"}
+_OF_TIME_OR_CAUSE = frozenset({"when", "where", "while", "because", "since", "as"})
+_PREPOSITIONS = (WORDS["after"] | WORDS["adverbial"] | {"of"}) - WORDS["before"] - {"before", "after"}
+_ARE = WORDS["be"] | {"become", "became"}
+_INVERTED = frozenset({"had", "were", "should"})
 _IN_DATE, _OPENS_DATE = WORDS["units_of_date"] | WORDS["when"] | {"of"}, WORDS["dated"] | WORDS["when"]
 _BEFORE = WORDS["before"] | WORDS["units_of_date"] | WORDS["when"]
-_LETTERS = f"[^\\W_{UNSPACED}]+"
-_TOKEN = re.compile(
-    rf"[公西]元(?=[\d〇一二三四五六七八九十])|[{HAN}]|(?:(?![{HAN}])[{UNSPACED}])+|{_LETTERS}(?:['’](?!s\b){_LETTERS})*"
-    r"|['’]s\b|[$€£+−-](?=\d)|(?<=\d)[%‰°]|(?<=[A-Za-z])\+\+(?!\w)|[≤≥≠±]"
-    rf"|{SIGNS}"
-)
-_POSSESSIVE, _PERCENT = "'s", frozenset({"%", "percent", "per", "cent"})
-# A hyphen or an apostrophe between two words is no break; the end of a sentence is a hard one.
-_BREAK, _STOP = re.compile(r"[^\w\s'’\-‐‑·•]|\n"), re.compile(r"[。！？；\n]")
-# 十余万 is more than 十万, 二三万 and 十五六 are no certain number.
-_ABOUT = re.compile(r"[余馀餘]|[一二两三四五六七八九]{2}(?=[十百千万亿])|(?<=十)[一二两三四五六七八九]{2}\Z")
-_ENDINGS = ("ies", "ied", "es", "ed", "s", "d")
-_SHORTEST_WORD = 3
-# A claim of fewer words stands anywhere by chance; a Han character tells three quarters of a word.
-_FEWEST, _HAN_SHARE = 3, 0.75
 _LONGEST_DATE = 10
 # What somebody says: in quotation marks behind a verb of saying, or there and a sentence.
 _SAYS = r"\b(?:sa(?:id|ys)|wrote|writes|replied|answered|asked|cried|added|told\s\w+)\b|[曰云言道说說称稱谓謂问問答]"
@@ -61,51 +62,24 @@ _SPEECH = re.compile(
 _THEN, _LONGEST_REPLY = re.compile("[乃遂]"), 4
 # So many words behind a comma may only say who says so: he claimed.
 _LONGEST_REMARK = 5
-
-Span = tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """A word, a Han character or a number of a text."""
-
-    key: str
-    base: str
-    """The word without its ending, if it is one that may have one."""
-    start: int
-    end: int
-    number: Quantity | None
-    breaks: str
-    """The punctuation between it and the token before it; a stop where it is the first."""
-    stops: bool
-    """Whether it begins a sentence."""
-    is_capital: bool
-
-    def same(self, other: "Token") -> bool:
-        if self.number and other.number:
-            alike = self.number.comparable_with(other.number) and self.key == other.key
-            # That it was the second year of an era is more than that it was the second.
-            shared, mine = self.number.values & other.number.values, self.number.values
-            names_era = len(mine) > 1 and shared == {min(mine)}
-            return alike and not names_era and self.number.agrees_with(other.number)
-        if self.number or other.number:
-            return False
-        if self.key == other.key or frozenset((self.key, other.key)) in _TENSES:
-            return True
-        short, long = sorted((self.key, other.key), key=len)
-        is_plural = long in (short + "s", short + "es", short.removesuffix("y") + "ies")
-        return bool(self.base) and self.base == other.base and not is_plural
+# How many tokens of a subject may stand before its verb.
+_LONGEST_SUBJECT = 8
 
 
-class Statement:
-    """The tokens of a text but for those that change nothing; a number is one token."""
+class Clauses:
+    """
+    The tokens of a text, and how they make clauses.
+
+    Places are those of tokens. A phrase goes from one sign of punctuation to the next, a sentence from one stop to the
+    next; the main clause of a sentence begins behind what is put in front of it.
+    """
 
     def __init__(self, tokens: Sequence[Token], text: str) -> None:
         self.tokens, self.text = tokens, text
         self._kept: dict[Callable[[Any], Any], Any] = {}
 
-    def once(self, function: "Callable[[Statement], Result]") -> Result:
-        """Return what a function makes of the statement: it is called once."""
+    def once(self, function: "Callable[[Clauses], Result]") -> Result:
+        """Return what a function makes of the clauses: it is called once."""
         if function not in self._kept:
             self._kept[function] = function(self)
         found: Result = self._kept[function]
@@ -135,6 +109,109 @@ class Statement:
         return frozenset(name[0] if is_wide(name[:1]) else name for name, count in counts.items() if count > 1)
 
     @cached_property
+    def sentences(self) -> list[Span]:
+        starts = [at for at, token in enumerate(self.tokens) if token.stops]
+        return list(pairwise([*starts, len(self.tokens)]))
+
+    @cached_property
+    def _signs(self) -> list[int]:
+        return [at for at, token in enumerate(self.tokens) if token.breaks]
+
+    def lead(self, at: int) -> Sequence[Token]:
+        """Return what of its phrase stands before a place; the phrase before it, where one begins there."""
+        before = bisect_left(self._signs, at)
+        return self.tokens[self._signs[before - 1] if before else 0 : at]
+
+    def end_of_phrase(self, at: int) -> int:
+        after = bisect_right(self._signs, at)
+        return self._signs[after] if after < len(self._signs) else len(self.tokens)
+
+    def main_clause(self, start: int) -> int:
+        """Return where the main clause of a sentence begins: behind `In 755,`."""
+        leads = self.tokens[start].key in LEADS or is_participle(self.tokens[start : start + 1])
+        end = self.end_of_phrase(start) if leads else start
+        return end if end < len(self.tokens) and not self.tokens[end].stops else start
+
+    def behind_date(self, at: int) -> int:
+        return self._ends_of_dates.get(at, at)
+
+    def verb(self, start: int, end: int) -> int:
+        """Return where the verb behind a subject stands, or where the subject begins if there is none near."""
+        for at in range(start + 1, min(end, start + _LONGEST_SUBJECT)):
+            if self.tokens[at].breaks or self.tokens[at].key in CUTS:
+                break
+            if is_finite(self.tokens[at]) and self.text[self.tokens[at].start - 1] != "-":
+                return at
+        return start
+
+    @cached_property
+    def lists(self) -> list[tuple[list[Span], int]]:
+        """The lists of names that are the subject of a verb, with its place: Karl, Otto and Hale fled."""
+        tokens, found = self.tokens, list[tuple[list[Span], int]]()
+        for at in (at for at, token in enumerate(tokens) if token.key == "and" and joins_names(tokens, at)):
+            verb = self._end_of_name(at + 1)
+            members, start = [(at + 1, verb)], at
+            while start and tokens[start - 1].is_capital:
+                end, start = start, self.start_of_name(start)
+                members.insert(0, (start, end))
+                if tokens[start].breaks != ",":
+                    break
+            # In `he beat Karl, and Otto fled` another clause begins.
+            is_list = len(members) > 2 or not tokens[at].breaks
+            if is_list and verb < len(tokens) and not tokens[verb].breaks and is_finite(tokens[verb]):
+                found.append((members, verb))
+        return found
+
+    def _end_of_name(self, at: int) -> int:
+        return next((to for to in range(at + 1, len(self.tokens)) if not self._is_in_name(to)), len(self.tokens))
+
+    def start_of_name(self, end: int) -> int:
+        """Return where a name begins that ends there."""
+        return next(at for at in range(end - 1, -1, -1) if not (at and self._is_in_name(at)))
+
+    def _is_in_name(self, at: int) -> bool:
+        """Return whether a word goes on with a name: Lushan in An Lushan, of and Acre in Otto of Acre."""
+        of = at if self.tokens[at].key == "of" else at - 1
+        joins = self.tokens[of].key == "of" and joins_names(self.tokens, of)
+        named = all(token.is_capital for token in self.tokens[at - 1 : at + 1])
+        return self.tokens[at].breaks in ("", "(") and (joins or named)
+
+    def end_of_han_name(self, at: int) -> int:
+        """Return where a name in Han characters ends that begins there; the place itself if none does."""
+        stop = self._names.get(self.tokens[at].start, 0)
+        return next((to for to in range(at, len(self.tokens)) if self.tokens[to].start >= stop), len(self.tokens))
+
+    def is_of_all(self, verb: int) -> bool:
+        """Return whether what several do or are may be so only of all together: were brothers, met, had 300 men."""
+        phrase = range(verb, self.end_of_phrase(verb))
+        counts = any(self.tokens[at].number and at not in self._dated for at in phrase)
+        # In `Karl and Hale was founded` it is the name of one.
+        is_what = self.tokens[verb].key in _ARE and not is_participle(self.tokens[verb + 1 : verb + 2])
+        is_one = self.tokens[verb].key in ("is", "was", "has")
+        return counts or is_what or is_one or says_any(self.tokens[phrase.start : phrase.stop], WORDS["together"])
+
+    @cached_property
+    def _of_several(self) -> frozenset[int]:
+        """Where a member of a list begins of which alone it is not said, nor in `the wives of Karl and Otto fled`."""
+        found = set[int]()
+        for ((first, _), *others), verb in self.lists:
+            is_led = not self.tokens[first].breaks and says_any(self.tokens[max(0, first - 1) : first], _PREPOSITIONS)
+            found.update(start for start, _ in others if is_led or self.is_of_all(verb))
+        return frozenset(found)
+
+    def left_out(self, at: int) -> frozenset[str]:
+        """Return the words before a place that are no tokens: articles, and `that`."""
+        start = self.tokens[at - 1].end if at else 0
+        return frozenset(self.text[start : self.tokens[at].start if at < len(self.tokens) else None].lower().split())
+
+    def has_article(self, at: int) -> bool:
+        return not WORDS["described"].isdisjoint(self.left_out(at))
+
+    def is_described(self, at: int) -> bool:
+        """Return whether a phrase begins there with an article, or with whose it is."""
+        return self.has_article(at) or says_any(self.tokens[at : at + 1], WORDS["described"])
+
+    @cached_property
     def dates(self) -> list[Span]:
         """The phrases that say when: in 1778, 天宝十四载十一月."""
         found: list[Span] = []
@@ -147,8 +224,12 @@ class Statement:
         return found
 
     @cached_property
-    def _ends_of_dates(self) -> frozenset[int]:
-        return frozenset(end for _, end in self.dates)
+    def _dated(self) -> frozenset[int]:
+        return frozenset(at for date in self.dates for at in range(*date))
+
+    @cached_property
+    def _ends_of_dates(self) -> dict[int, int]:
+        return dict(self.dates)
 
     def _end_of_date(self, at: int) -> int:
         end, is_date, tokens = at, False, self.tokens
@@ -173,8 +254,8 @@ class Statement:
         return counted or number.kind in ("year", "month", "day") or (likely and led)
 
     @cached_property
-    def _names(self) -> frozenset[int]:
-        return frozenset(start for start, _ in read_text(self.text).once(han_names))
+    def _names(self) -> dict[int, int]:
+        return dict(read_text(self.text).once(han_names))
 
     @cached_property
     def _supposed(self) -> list[bool]:
@@ -184,7 +265,7 @@ class Statement:
         for at, token in enumerate(self.tokens):
             is_that = "that" in (between := self.text[before.end : token.start])
             leads = is_that or (token.breaks not in ("", "、") and token.key not in ("and", "but"))
-            said = before.key in _REPORTS | WORDS["agreed"] and leads
+            said = before.key in REPORTS | WORDS["agreed"] and leads
             # In `a raid that overthrew Karl` it tells of the raid.
             is_relative = token.key in WORDS["finite"] and token.key not in PARTICIPLES
             said = said or (is_that and before.key not in WORDS["known"] and not is_relative)
@@ -231,45 +312,43 @@ class Statement:
 
     def begins_alone(self, at: int, *, quoted: bool = False) -> bool:
         """Return whether what begins there can be cut out of what stands before it; speech only in quotation marks."""
-        if (self.is_supposed(at) and not (quoted and self._is_spoken(at))) or self._is_led_by_limit(at):
+        is_supposed = self.is_supposed(at) and not (quoted and self._is_spoken(at))
+        if is_supposed or self._is_led_by_limit(at) or at in self._of_several:
             return False
         while at and not self.tokens[at].breaks and self.tokens[at - 1].key in WORDS["harmless"]:
             at -= 1
         if self.tokens[at].breaks or not at:
             return True
         before = self.tokens[at - 1]
-        opening = next((back for back in (at - 1, at - 2) if back >= 0 and self.tokens[back].breaks), at)
         if before.key == "后" and self.tokens[at].key in WORDS["later"]:
             return False
-        lead = "".join(token.key for token in self.tokens[opening:at])
+        lead = "".join(token.key for token in self.lead(at))
         is_left_out = before.key in _BEFORE or lead in WORDS["leads"] or self._is_known(at)
-        return (is_left_out and not self._is_bound(at)) or at in self._ends_of_dates
+        return (is_left_out and not self._is_bound(at)) or at in self._ends_of_dates.values()
 
     def _is_known(self, at: int) -> bool:
         """Return whether what begins there is said to be known or shown: they saw that Karl fled."""
-        before = self.tokens[at - 1]
-        return before.key in WORDS["known"] and "that" in self.text[before.end : self.tokens[at].start].split()
+        return self.tokens[at - 1].key in WORDS["known"] and "that" in self.left_out(at)
 
     def _is_bound(self, at: int) -> bool:
         """Return whether what stands before it may take from it: no captain and sailor, not because, will go when."""
         token, joint = self.tokens[at], self.tokens[at - 1].key
-        clause = next((to for to in range(at - 1, max(-1, at - _LONGEST_LEAD), -1) if self.tokens[to].breaks), at)
         if joint in _OF_TIME_OR_CAUSE:
-            return says_any(self.tokens[clause:at], _LEAVES_OPEN)
+            return says_any(self.lead(at), _LEAVES_OPEN)
         if self._is_known(at):
-            return says_any(self.tokens[clause:at], _LEAVES_OPEN | _DENIES | _REPORTS | {"to"})
+            return says_any(self.lead(at), _UNKNOWN)
         if joint != "and" or token.is_capital or token.key in WORDS["subjects"]:
             return False
         is_range = bool(token.number and at > 1 and self.tokens[at - 2].number)
-        return is_range or says_any(self.tokens[clause:at], _DENIES)
+        return is_range or says_any(self.lead(at), _NEGATIVES)
 
     def _is_led_by_limit(self, at: int) -> bool:
         """Return whether a phrase before a comma limits what follows: apart from Otto, in a dream, 除王渊外."""
         if at == len(self.tokens) or not self.tokens[at].breaks or self.tokens[at].stops:
             return False
-        first = next((to for to in range(at - 1, max(-1, at - 1 - _LONGEST_LEAD), -1) if self.tokens[to].breaks), at)
-        leads = self.tokens[first].key in WORDS["adverbial"] or self.tokens[at - 1].key in WORDS["within"]
-        return first < at and leads and says_any(self.tokens[first:at], _LIMITS)
+        lead = self.lead(at)
+        leads = lead[0].key in WORDS["adverbial"] or lead[-1].key in WORDS["within"]
+        return leads and len(lead) <= _LONGEST_LEAD and says_any(lead, _LIMITS)
 
     def ends_alone(self, end: int) -> bool:
         """Return whether what ends there can be cut out of what stands behind it."""
@@ -286,85 +365,32 @@ class Statement:
         """Return whether the words behind a phrase change it: all sank but two, king in name only, 5 to 10."""
         tokens = self.tokens
         following = [token.key for token in tokens[end : end + 3]]
-        clause = next((to for to in range(end - 1, max(-1, end - _LONGEST_LEAD), -1) if tokens[to].breaks), end - 1)
-        but = "but" in following and ("for" in following or says_any(tokens[clause : end + 3], WORDS["amounts"]))
+        counts = says_any([*self.lead(end), *tokens[end : end + 3]], WORDS["amounts"])
+        but = "but" in following and ("for" in following or counts)
         is_range = following[0] == "to" and all(token.number for token in tokens[end - 1 : end + 2 : 2])
         is_unreal = says_any(tokens[end : end + 3], WORDS["unreal_places"])
         return but or is_range or is_unreal or following[:2] == ["and", "half"]
 
     def _is_taken_back(self, end: int) -> bool:
         """Return whether a remark behind a comma makes what was said before it a condition or somebody's opinion."""
-        remark = [self.tokens[end]]
-        for token in self.tokens[end + 1 : end + 1 + _LONGEST_REMARK]:
-            if token.breaks:
-                break
-            remark.append(token)
+        remark = self.tokens[end : min(self.end_of_phrase(end), end + 1 + _LONGEST_REMARK)]
         if says_any(remark[:2], WORDS["takes_back"]) or says_any(remark, WORDS["doubts"] | WORDS["undone"]):
             return True
         # In Chinese the same characters tell what somebody is called; a verb in front is one more deed of the subject.
-        joined = remark[0].key in WORDS["before"] or len(remark) > _LONGEST_REMARK or is_wide(remark[0].key[:1] or "0")
+        joined = remark[0].key in WORDS["before"] or len(remark) > _LONGEST_REMARK or remark[0].is_han
         return not joined and (remark[0].key in ("said", "says") or says_any(remark[1:], WORDS["reported"]))
 
 
-def joins_names(words: Sequence[Token], at: int) -> bool:
-    """Return whether the word there joins two names: by Otto and Hale, by Otto of Parma."""
-    joins = words[at].key in ("and", "of")
-    return joins and 0 < at < len(words) - 1 and words[at - 1].is_capital and words[at + 1].is_capital
+def read_clauses(text: str) -> Clauses:
+    """Read the clauses of a text."""
+    return Clauses(read_tokens(text), text)
 
 
-def says_any(tokens: Sequence[Token], words: frozenset[str]) -> bool:
-    """Return whether one of some words is among tokens; a Chinese word may be two of them."""
-    keys = [token.key for token in tokens]
-    return not words.isdisjoint([*keys, *map("".join, pairwise(keys))])
-
-
-def read_statement(text: str) -> Statement:
-    """Read the tokens of a text that matter."""
-    numbers = {number.start: number for number in read_text(text).quantities}
-    found: list[tuple[str, int, int, Quantity | None]] = []
-    at = end = 0
-    while (match := _TOKEN.search(text, at)) is not None:
-        number = next((numbers[place] for place in range(match.start(), match.end()) if place in numbers), None)
-        at = max(match.end(), number.end if number else 0)
-        found.append((match[0], match.start(), at, number))
-    tokens: list[Token] = []
-    breaks, stops, begun = ".", True, 0
-    sentences = [start for start, _ in read_text(text).sentences]
-    # All words are folded at once, each as if it stood alone.
-    keys = fold_text("\n".join(one[0].strip() for one in found)).split("\n")
-    for (word, start, at, number), folded in zip(found, keys, strict=False):
-        between = text[end:start]
-        before, begun, end = begun, bisect_right(sentences, start), at
-        breaks += "".join(_BREAK.findall(between))
-        stops = stops or begun > before or bool(_STOP.search(between))
-        # The 1960s are more than 1960.
-        about = _ABOUT.search(text, start, at) if number else None
-        more = re.sub("[馀餘]", "余", about[0]) if about else "s" if word.endswith("0s") else ""
-        key = more if number else folded.replace("’", "'").replace("−", "-")
-        capital = word[0].isupper()
-        if tokens and tokens[-1].number and tokens[-1].number.kind == "percent" and key in _PERCENT:
-            continue
-        # The An of An Lushan is no article.
-        if key not in WORDS["harmless"] or (capital and key in ("a", "an") and text[at + 1 : at + 2].isupper()):
-            # Not so the 's of a word that was left out: That's what he said.
-            owns = key == _POSSESSIVE and not (between == "" and tokens and tokens[-1].end < start)
-            tokens.append(Token(key, _base(key), start, at, number, "" if owns else breaks, stops, capital))
-            breaks, stops = "", False
-    return Statement(tokens, text)
-
-
-def is_enough(tokens: Sequence[Token]) -> bool:
-    """Return whether tokens are too many to stand anywhere by chance."""
-    return sum(_HAN_SHARE if is_wide(token.key[:1] or "0") else 1 for token in tokens) >= _FEWEST
-
-
-def _base(word: str) -> str:
-    word = _IRREGULAR.get(word, word)
-    if len(word) < _SHORTEST_WORD or not word.isascii():
-        return ""
-    endings = (ending for ending in _ENDINGS if word.endswith(ending))
-    ending = next((ending for ending in endings if len(word) - len(ending) >= _SHORTEST_WORD), "")
-    base = word.removesuffix(ending)
-    base = base + "y" if ending in ("ies", "ied") else base.removesuffix("e")
-    doubled = len(base) > _SHORTEST_WORD and base[-1] == base[-2] and base[-1] not in "ls"
-    return base[:-1] if doubled and ending == "ed" else base
+def has_one_verb(words: Sequence[Token]) -> bool:
+    """Return whether a clause is long enough and has no second verb to which a phrase might belong."""
+    active = [
+        token
+        for at, token in enumerate(words)
+        if token.key in WORDS["be"] or not says_any(words[max(0, at - 2) : at], WORDS["be"])
+    ]
+    return is_enough(words) and sum(map(is_finite, active)) <= 1 and not says_any(words, WORDS["reported"])

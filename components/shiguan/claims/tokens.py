@@ -1,0 +1,153 @@
+"""A text as the words that matter to what it states: those that may be added or left out anywhere are not in it."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from shiguan.reading.folded import SIGNS
+from shiguan.reading.text import read_text
+from shiguan.resources import read_table
+from shiguan.text.languages import HAN
+from shiguan.text.quantities import Quantity
+from shiguan.text.terms import UNSPACED, fold_text, is_wide
+
+_TABLE = read_table(Path(__file__).with_name("restatement.yaml"))
+WORDS = {name: frozenset(fold_text(words).split()) for name, words in _TABLE.items()}
+"""The lists of words of `restatement.yaml`."""
+_FORMS = [verb.split() for verb in _TABLE["irregular"].split(",")]
+_IRREGULAR = {form: verb for verb, *forms in _FORMS for form in forms}
+WORDS["finite"] |= {past for _, past, _ in _FORMS}
+PARTICIPLES = frozenset(form for _, _, form in _FORMS)
+"""Those that do not end in -ed."""
+_TENSES = frozenset(frozenset(pair.split()) for pair in _TABLE["tenses"].split(","))
+_LETTERS = f"[^\\W_{UNSPACED}]+"
+_TOKEN = re.compile(
+    rf"[公西]元(?=[\d〇一二三四五六七八九十])|[{HAN}]|(?:(?![{HAN}])[{UNSPACED}])+|{_LETTERS}(?:['’](?!s\b){_LETTERS})*"
+    r"|['’]s\b|[$€£+−-](?=\d)|(?<=\d)[%‰°]|(?<=[A-Za-z])\+\+(?!\w)|[≤≥≠±]"
+    rf"|{SIGNS}"
+)
+_POSSESSIVE, _PERCENT = "'s", frozenset({"%", "percent", "per", "cent"})
+# A hyphen or an apostrophe between two words is no break; the end of a sentence is a hard one.
+_BREAK, _STOP = re.compile(r"[^\w\s'’\-‐‑·•]|\n"), re.compile(r"[。！？；\n]")
+# 十余万 is more than 十万, 二三万 and 十五六 are no certain number.
+_ABOUT = re.compile(r"[余馀餘]|[一二两三四五六七八九]{2}(?=[十百千万亿])|(?<=十)[一二两三四五六七八九]{2}\Z")
+_ENDINGS = ("ies", "ied", "es", "ed", "s", "d")
+_SHORTEST_WORD = 3
+# A claim of fewer words stands anywhere by chance; a Han character tells three quarters of a word.
+_FEWEST, _HAN_SHARE = 3, 0.75
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A word, a Han character or a number of a text."""
+
+    key: str
+    base: str
+    """The word without its ending, if it is one that may have one."""
+    start: int
+    end: int
+    number: Quantity | None
+    breaks: str
+    """The punctuation between it and the token before it; a stop where it is the first."""
+    stops: bool
+    """Whether it begins a sentence."""
+    is_capital: bool
+
+    @property
+    def is_han(self) -> bool:
+        return is_wide(self.key[:1] or "0")
+
+    def same(self, other: "Token") -> bool:
+        if self.number and other.number:
+            alike = self.number.comparable_with(other.number) and self.key == other.key
+            # That it was the second year of an era is more than that it was the second.
+            shared, mine = self.number.values & other.number.values, self.number.values
+            names_era = len(mine) > 1 and shared == {min(mine)}
+            return alike and not names_era and self.number.agrees_with(other.number)
+        if self.number or other.number:
+            return False
+        if self.key == other.key or frozenset((self.key, other.key)) in _TENSES:
+            return True
+        short, long = sorted((self.key, other.key), key=len)
+        is_plural = long in (short + "s", short + "es", short.removesuffix("y") + "ies")
+        return bool(self.base) and self.base == other.base and not is_plural
+
+
+def read_tokens(text: str) -> list[Token]:
+    """Read the tokens of a text that matter; a number is one token."""
+    numbers = {number.start: number for number in read_text(text).quantities}
+    found: list[tuple[str, int, int, Quantity | None]] = []
+    at = end = 0
+    while (match := _TOKEN.search(text, at)) is not None:
+        number = next((numbers[place] for place in range(match.start(), match.end()) if place in numbers), None)
+        at = max(match.end(), number.end if number else 0)
+        found.append((match[0], match.start(), at, number))
+    tokens: list[Token] = []
+    breaks, stops, begun = ".", True, 0
+    sentences = [start for start, _ in read_text(text).sentences]
+    # All words are folded at once, each as if it stood alone.
+    keys = fold_text("\n".join(one[0].strip() for one in found)).split("\n")
+    for (word, start, at, number), folded in zip(found, keys, strict=False):
+        between = text[end:start]
+        before, begun, end = begun, bisect_right(sentences, start), at
+        breaks += "".join(_BREAK.findall(between))
+        stops = stops or begun > before or bool(_STOP.search(between))
+        # The 1960s are more than 1960.
+        about = _ABOUT.search(text, start, at) if number else None
+        more = re.sub("[馀餘]", "余", about[0]) if about else "s" if word.endswith("0s") else ""
+        key = more if number else folded.replace("’", "'").replace("−", "-")
+        capital = word[0].isupper()
+        if tokens and tokens[-1].number and tokens[-1].number.kind == "percent" and key in _PERCENT:
+            continue
+        # The An of An Lushan is no article.
+        if key not in WORDS["harmless"] or (capital and key in ("a", "an") and text[at + 1 : at + 2].isupper()):
+            # Not so the 's of a word that was left out: That's what he said.
+            owns = key == _POSSESSIVE and not (between == "" and tokens and tokens[-1].end < start)
+            tokens.append(Token(key, _base(key), start, at, number, "" if owns else breaks, stops, capital))
+            breaks, stops = "", False
+    return tokens
+
+
+def joins_names(words: Sequence[Token], at: int) -> bool:
+    """Return whether the word there joins two names: by Otto and Hale, by Otto of Parma."""
+    joins = words[at].key in ("and", "of")
+    return joins and 0 < at < len(words) - 1 and words[at - 1].is_capital and words[at + 1].is_capital
+
+
+def says_any(tokens: Sequence[Token], words: frozenset[str]) -> bool:
+    """Return whether one of some words is among tokens; a Chinese word may be two of them."""
+    keys = [token.key for token in tokens]
+    return not words.isdisjoint([*keys, *map("".join, pairwise(keys))])
+
+
+def is_finite(token: Token) -> bool:
+    """Return whether a word may be the verb of an English clause, and no name: United."""
+    is_past = len(token.key) > 4 and token.key.endswith("ed") and (token.stops or not token.is_capital)
+    return is_past or token.key in WORDS["finite"]
+
+
+def is_participle(words: Sequence[Token]) -> bool:
+    """Return whether some words begin with a participle that tells what was done to somebody: born, wounded."""
+    return bool(words) and (words[0].key in PARTICIPLES or (is_finite(words[0]) and words[0].key.endswith("ed")))
+
+
+def is_enough(tokens: Sequence[Token]) -> bool:
+    """Return whether tokens are too many to stand anywhere by chance."""
+    return sum(_HAN_SHARE if token.is_han else 1 for token in tokens) >= _FEWEST
+
+
+def _base(word: str) -> str:
+    word = _IRREGULAR.get(word, word)
+    if len(word) < _SHORTEST_WORD or not word.isascii():
+        return ""
+    endings = (ending for ending in _ENDINGS if word.endswith(ending))
+    ending = next((ending for ending in endings if len(word) - len(ending) >= _SHORTEST_WORD), "")
+    base = word.removesuffix(ending)
+    base = base + "y" if ending in ("ies", "ied") else base.removesuffix("e")
+    doubled = len(base) > _SHORTEST_WORD and base[-1] == base[-2] and base[-1] not in "ls"
+    return base[:-1] if doubled and ending == "ed" else base
