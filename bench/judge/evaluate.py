@@ -9,10 +9,12 @@ Measure the judge on what it was not trained on.
   other passages;
 - `across`: sentences of XQuAD and their translations, articles kept out, against changes and other sentences;
 - WiCE, the half kept out: claims and the best five windows of the page;
+- `told`: what was written on passages that are kept out: true sentences in other words, against false ones, others on
+  the same matter that the passage does not say, and true ones on its neighbours;
 - minimal pairs written by hand, where there is a folder of them;
 - questions on *Moby-Dick* and 旧唐书: the eight windows with most of a question's words, in their order and in that of
   the judge, and whether what it finds most likely tells questions with an answer from those without one;
-- questions of SQuAD 2, CMRC and DRCD beside their passages, which are kept out, and beside others.
+- questions of SQuAD 2, CMRC and DRCD, and those written, beside their passages, which are kept out, and beside others.
 
 Of each of the former: AUROC of true against false, and at thresholds with 1, 2 and 5 % of the false ones supported,
 the share of the true ones that are supported.
@@ -35,7 +37,7 @@ from bench.quality.book_questions import OWN, UNANSWERABLE, contains_quote, read
 from bench.quality.public_sets import DATA
 from bench.quality.rows import auroc
 
-from bench.judge import sets
+from bench.judge import sets, written
 from shiguan.models.judge import ADAPTER, Judge, JudgeGraph
 from shiguan.text.sentences import sentence_spans
 from shiguan.text.terms import terms
@@ -122,7 +124,7 @@ def wice(folder: Path, most: int) -> Iterator[Case]:
                 yield Case(group, row["response"], windows, row["label"] == "supported")
 
 
-def written(folder: Path, book: Path) -> Iterator[Case]:
+def by_hand(folder: Path, book: Path) -> Iterator[Case]:
     """Read the minimal pairs that were written by hand."""
     if not folder.is_dir():
         return
@@ -136,6 +138,19 @@ def written(folder: Path, book: Path) -> Iterator[Case]:
         row = json.loads(line)
         same = [text for text in texts if bool(HAN.search(text)) == bool(HAN.search(row["text"]))]
         yield Case("written: sample book", row["text"], nearest_windows(row["text"], same), true=row["true"])
+
+
+def told(folder: Path, most: int) -> Iterator[Case]:
+    """Read what was written on passages that are kept out: told in other words, told otherwise, and not said."""
+    rows = sets.seeded("told").sample(found := list(written.written(folder, kept_out=True)), len(found))
+    counts: Counter[str] = Counter()
+    for row in rows:
+        counts[row.set] += 1
+        others = [other.true[0] for other in found if other.group == row.group and other is not row]
+        for kind, false in (("otherwise", row.false), ("not said", row.unsaid), ("said elsewhere", others)):
+            if false and counts[row.set] <= most:
+                yield Case(f"told {row.set}: {kind}", row.true[0], (row.passage,), true=True)
+                yield Case(f"told {row.set}: {kind}", false[0], (row.passage,), true=False)
 
 
 def _paragraphs(file: Path) -> list[str]:
@@ -175,8 +190,8 @@ def on_sets(folder: Path, engine: Judge, most: int = 90) -> Iterator[str]:
     """Write how well questions are told from others beside whole passages, and where the answer is looked for."""
     yield "| questions of | answered | not | AUROC | likeliest token is in the answer |"
     yield "|---|---:|---:|---:|---:|"
-    asked = list(sets.questions(folder, kept_out=True))
-    for name in sets.QUESTION_SETS:
+    asked = [*sets.questions(folder, kept_out=True), *written.questions(folder, kept_out=True)]
+    for name in (*sets.QUESTION_SETS, "written_en", "written_zh", "written_across"):
         answered = [one for one in asked if one.set == name and one.end][:most]
         # Where no question of the set is without an answer, those of other passages stand for them.
         others = [one for one in asked if one.set == name and not one.end][:most]
@@ -247,7 +262,8 @@ def main() -> None:
     cases = [
         *small_changes(chosen.data, chosen.most),
         *wice(chosen.data, chosen.most),
-        *written(chosen.cases / "minimal_pairs", root / "examples" / "book"),
+        *told(chosen.data, chosen.most),
+        *by_hand(chosen.cases / "minimal_pairs", root / "examples" / "book"),
     ]
     began, tokens = time.process_time(), 0
     known: dict[tuple[str, tuple[str, ...]], tuple[float, list[tuple[float, bool]]]] = {}

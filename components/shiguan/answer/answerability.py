@@ -25,7 +25,7 @@ from shiguan.text.terms import covered, fold_text, terms
 _BETWEEN_LANGUAGES = 0.07
 
 # What the judge's log-odds count for, and those from which on they speak for an answer (bench/judge/README.md).
-_JUDGED, NEITHER = 0.5, -0.5
+_JUDGED, NEITHER = 0.35, -1.5
 
 # How many passages behind the nearest one are what it stands out from; three, or all, tell as much.
 _BEHIND = 5

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from shiguan.errors import ModelMissingError
 from shiguan.llm.run import raise_if_cancelled
 from shiguan.models.engine import engine
-from shiguan.models.judge import JUDGED, judge
+from shiguan.models.judge import judge
 from shiguan.reading.text import read_text
 from shiguan.text.languages import has_han
 from shiguan.text.quantities import quantities
@@ -33,8 +33,10 @@ _LEARNED = {
     for name, values in np.load(Path(__file__).with_name("token_projection.npz")).items()
 }
 _LOWER = 0.09
-# What the judge's log-odds count for, from the odds on at which they speak for a claim; none is surer than this.
-_JUDGED, _NEITHER, _LEAST = 0.05, -1.0, 1e-3
+# What the judge's log-odds count for, and those from which on they speak for a claim; none is surer than the last
+# (bench/judge/README.md). In Chinese, where the projection was learned, it kept fewer true sentences by hand.
+_JUDGED, _NEITHER, _LEAST = 0.05, -1.0, 0.018
+
 
 logger = logging.getLogger(__name__)
 
@@ -78,9 +80,9 @@ class Alignment:
         Return an alignment, raised or lowered by what the judge makes of the claim beside a place and its neighbours.
 
         What is invented about the same matter is aligned with it as well as what is told in other words: only who reads
-        both can tell. The judge has learned that in English and Chinese.
+        both can tell. Of English claims the judge has learned that.
         """
-        if read_text(claim).language not in JUDGED:
+        if read_text(claim).language != "en":
             return aligned
         raise_if_cancelled()
         spans = read_text(text).sentences

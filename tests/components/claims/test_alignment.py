@@ -152,33 +152,34 @@ PIER = (
 
 
 @pytest.mark.parametrize(
-    ("told", "invented", "passage"),
+    ("told", "invented"),
     [
         (
             "Frozen water swept the landing stage away overnight.",
             "Captain Hollis asked the town to pay for his lost sloop.",
-            PIER,
         ),
         (
-            "It was settled straight away that the replacement would not be of timber.",
-            "The harbour master had warned the town about the old pier.",
-            PIER,
+            "He only noticed on waking that his boat had been carried away by the current.",
+            "Hollis later married the harbour master's daughter.",
         ),
     ],
 )
-def test_what_is_told_in_other_words_is_likelier_than_what_is_invented_about_the_same(told, invented, passage):
-    """Laid beside the passage alone, the invention is as near: it has the passage's words."""
-    assert support(told, passage)[0].verdict == "partial"
-    assert support(invented, passage)[0].verdict == "unsupported"
+def test_what_is_told_in_other_words_is_likelier_than_what_is_invented_in_those_of_the_passage(told, invented):
+    alignment = Alignment()
+    alone = {claim: alignment.best(claim, [PIER])[0] for claim in (told, invented)}
+    read = {claim: alignment.confirmed(claim, PIER, (0, len(PIER)), aligned) for claim, aligned in alone.items()}
+    assert alone[told] < alone[invented]
+    assert read[told] > read[invented]
+    assert support(told, PIER)[0].verdict == "partial"
 
 
 def test_the_judge_raises_and_lowers_an_alignment(monkeypatch):
     place = (0, len(PIER))
     found = []
-    for odds in (-7.0, -1.0, 3.0):
+    for odds in (-4.0, -1.0, 3.0):
         monkeypatch.setattr("shiguan.claims.alignment._log_odds", lambda *_, odds=odds: odds)
         found.append(Alignment().confirmed("The ice took it.", PIER, place, 0.5))
-    assert found == [pytest.approx(one) for one in (0.2, 0.5, 0.7)]
+    assert found == [pytest.approx(one) for one in (0.35, 0.5, 0.7)]
     assert Alignment().confirmed("Das Eis nahm ihn mit sich fort.", PIER, place, 0.5) == 0.5
 
 
