@@ -8,7 +8,8 @@ Beside the questions that nothing answers stand, as a third kind, those on books
 The first table has how well answered questions are told from the others (AUROC): by the logarithm of the odds of
 `shiguan.answer.answerability`, by the judge's for the best quotation, and by the sum of the former and a share of the
 latter; the second the first quotation, in the order of the retrieval and with a share of the judge's odds, and
-the marked sentence, as it is and where the judge finds the answer.
+the marked sentence, as it is and where the judge finds the answer; the third how many get no more than the closest
+passages, without the judge and with it.
 """
 
 import argparse
@@ -27,7 +28,7 @@ from bench.quality.rows import auroc
 from haystack import Document
 
 from bench.judge import sets
-from shiguan.answer.answerability import found_probability
+from shiguan.answer.answerability import CLOSEST_BELOW, JUDGED, NEITHER, found_probability
 from shiguan.answer.quotations import quotations
 from shiguan.engine.runner import Runner
 from shiguan.evaluation.provenance import TENANT
@@ -35,7 +36,7 @@ from shiguan.models.judge import ADAPTER, Judge
 from shiguan.reading.passage import Passage
 from shiguan.reading.text import read_text
 
-SHARES = (0.1, 0.25, 0.5)
+SHARES = (0.25, 0.35, 0.5)
 SQUAD = "en_squad2"
 
 
@@ -94,9 +95,11 @@ def _row(
     judge: Judge, case: Case, group: str, kind: str, documents: Sequence[Document], nearest: Sequence[Document]
 ) -> Iterator[Row]:
     quoted = []
-    # Where the first passage is in another language another fit decides.
-    if not documents or Passage(documents[0]).language != read_text(case.text).language:
+    if not documents:
         return
+    # Where the first passage is in another language another fit decides.
+    if Passage(documents[0]).language != read_text(case.text).language:
+        group = "across languages"
     for one in quotations(documents, case.text):
         text, (first, last) = one.document.content or "", one.window
         reading = judge.answer(case.text, text[first:last])
@@ -137,6 +140,20 @@ def tables(rows: Sequence[Row]) -> Iterator[str]:
         yield f"| {group} | {orders[0]:.3f} | {shown} | {marked:.3f} | {found:.3f} |"
 
 
+def doubted(rows: Sequence[Row]) -> Iterator[str]:
+    """Write how many questions get no more than the closest passages, without the judge and with it."""
+    yield "| called closest or not found | answered | unanswerable | taken out |"
+    yield "|---|---|---|---|"
+    least = math.log(CLOSEST_BELOW / (1 - CLOSEST_BELOW))
+    for group in dict.fromkeys(row.group for row in rows):
+        shown = []
+        for kind in ("answered", "unanswerable", "taken out"):
+            of = [row for row in rows if (row.group, row.kind) == (group, kind)]
+            odds = [(row.log_odds, row.log_odds + JUDGED * (row.judged - NEITHER)) for row in of]
+            shown.append(" → ".join(f"{np.mean([one[at] < least for one in odds]):.2f}" for at in (0, 1)) if of else "")
+        yield f"| {group} | {' | '.join(shown)} |"
+
+
 def _sums(rows: Sequence[Row], product: float, judge: float) -> list[float]:
     return [product * row.log_odds + judge * row.judged for row in rows]
 
@@ -153,8 +170,8 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, default=Path(".data/bars"), help="where ingested corpora are kept")
     parser.add_argument("--weights", type=Path, default=ADAPTER)
     chosen = parser.parse_args()
-    rows = observe(Bench(chosen.data, chosen.keep, None), Judge(adapter=chosen.weights))
-    print("\n".join(tables(list(rows))))
+    rows = list(observe(Bench(chosen.data, chosen.keep, None), Judge(adapter=chosen.weights)))
+    print("\n".join([*tables(rows), "", *doubted(rows)]))
     return 0
 
 

@@ -25,7 +25,7 @@ from shiguan.text.terms import covered, fold_text, terms
 _BETWEEN_LANGUAGES = 0.07
 
 # What the judge's log-odds count for, and those from which on they speak for an answer (bench/judge/README.md).
-_JUDGED, NEITHER = 0.35, -1.5
+JUDGED, NEITHER = 0.35, -1.5
 
 # How many passages behind the nearest one are what it stands out from; three, or all, tell as much.
 _BEHIND = 5
@@ -135,7 +135,7 @@ def probability(question: str, documents: Sequence[Document], nearest: Sequence[
     """Return the probability, 0 to 1, that what is quoted answers a question: by the retrieval and by who reads it."""
     likely = found_probability(question, documents, nearest)
     if 0 < likely < 1 and (judged := [odds for _, odds in judged_quotations(documents, question) if odds is not None]):
-        odds = math.log(likely / (1 - likely)) + _JUDGED * (max(judged) - NEITHER)
+        odds = math.log(likely / (1 - likely)) + JUDGED * (max(judged) - NEITHER)
         likely = 1 / (1 + math.exp(-odds))
     return min(likely, highest_probability(question, documents))
 
