@@ -9,6 +9,12 @@ from shiguan.answer.answerability_gate import AnswerabilityGate, near_names
 from shiguan.llm.calls import Outcome
 
 
+@pytest.fixture(autouse=True)
+def undecided_judge(monkeypatch):
+    """Let what the retrieval found decide alone."""
+    monkeypatch.setattr("shiguan.answer.quotations._log_odds", lambda *_: NEITHER)
+
+
 def near(cosine, parent="p1", language="en", **meta):
     meta = {"parent_id": parent, "language": language, **meta}
     return Document(id=f"c{parent}{cosine}", score=cosine, meta=meta)
