@@ -28,7 +28,7 @@ from bench.quality.rows import auroc
 from haystack import Document
 
 from bench.judge import sets
-from shiguan.answer.answerability import CLOSEST_BELOW, JUDGED, NEITHER, found_probability
+from shiguan.answer.answerability import CLOSEST_BELOW, JUDGED, NEITHER, probability
 from shiguan.answer.quotations import quotations
 from shiguan.engine.runner import Runner
 from shiguan.evaluation.provenance import TENANT
@@ -107,7 +107,7 @@ def _row(
         best = max(spans, key=lambda span: reading.within(span[0] - first, span[1] - first), default=one.sentence)
         shown = (text[first:last], text[slice(*one.sentence)], text[slice(*best)])
         quoted.append(Quoted(reading.log_odds, *(case.is_in([part]) for part in shown)))
-    p = min(max(found_probability(case.text, documents, nearest), 1e-6), 1 - 1e-6)
+    p = min(max(probability(case.text, documents, nearest), 1e-6), 1 - 1e-6)
     if quoted and (kind != "answered" or any(one.answers for one in quoted)):
         yield Row(group, kind, math.log(p / (1 - p)), tuple(quoted))
 

@@ -10,7 +10,6 @@ from typing import Final
 
 from haystack import Document
 
-from shiguan.answer.quotations import MOST_QUOTED, judged_quotations
 from shiguan.reading.passage import Passage, highest_cosines
 from shiguan.reading.question import Question, read_question
 from shiguan.reading.text import read_text
@@ -19,6 +18,9 @@ from shiguan.text.languages import HAN, has_han
 from shiguan.text.names import heard_names, sounds_of_text
 from shiguan.text.passages import ALL_EMBEDDED
 from shiguan.text.terms import covered, fold_text, terms
+
+MOST_QUOTED = 3
+"""How many quotations there are at most; as many passages are read to estimate whether they answer."""
 
 # Of .05 to .1 the value that, with the other signals, best predicted whether an answer was shown (docs/quality.md);
 # .02 more or less changes little.
@@ -132,27 +134,28 @@ NOTHING_BELOW = 0.03
 
 
 def probability(question: str, documents: Sequence[Document], nearest: Sequence[Document]) -> float:
-    """Return the probability, 0 to 1, that what is quoted answers a question: by the retrieval and by who reads it."""
-    likely = found_probability(question, documents, nearest)
-    if 0 < likely < 1 and (judged := [odds for _, odds in judged_quotations(documents, question) if odds is not None]):
-        odds = math.log(likely / (1 - likely)) + JUDGED * (max(judged) - NEITHER)
-        likely = 1 / (1 + math.exp(-odds))
-    return min(likely, highest_probability(question, documents))
-
-
-def found_probability(question: str, documents: Sequence[Document], nearest: Sequence[Document]) -> float:
-    """Return the probability, 0 to 1, that the first passages hold an answer, by what the retrieval found alone."""
+    """Return the probability, 0 to 1, that the first passages hold an answer to a question."""
     if not documents:
         return 0.0
     # If the first passage is not among the nearest and others wait for their vectors, it may have none yet: then what
     # is nearest says nothing about it. Where all have theirs it is far from the question, which says much.
     waiting = not (nearest and nearest[0].meta.get(ALL_EMBEDDED))
     if waiting and all(documents[0].id != Passage(child).parent_id for child in nearest):
-        return FITTED_BY_WORDS.probability(signals_of(question, documents, []))
-    across = {read_text(question).language, Passage(documents[0]).language} == TRANSLATED
-    signals = signals_of(question, documents, nearest)
-    # Of other pairs of languages nothing was learned, so that being in another language speaks for no passage.
-    return FITTED_ACROSS.probability(signals) if across else FITTED.probability(replace(signals, same_language=1))
+        fitted = FITTED_BY_WORDS.probability(signals_of(question, documents, []))
+    else:
+        across = {read_text(question).language, Passage(documents[0]).language} == TRANSLATED
+        signals = signals_of(question, documents, nearest)
+        # Of other pairs of languages nothing was learned, so that being in another language speaks for no passage.
+        fitted = FITTED_ACROSS.probability(signals) if across else FITTED.probability(replace(signals, same_language=1))
+    return min(fitted, highest_probability(question, documents))
+
+
+def read_probability(likely: float, question: str, documents: Sequence[Document], odds: Sequence[float]) -> float:
+    """Return the probability that passages hold an answer, by the retrieval and by the judge's odds of quotations."""
+    if not odds or not 0 < likely < 1:
+        return likely
+    both = math.log(likely / (1 - likely)) + JUDGED * (max(odds) - NEITHER)
+    return min(1 / (1 + math.exp(-both)), highest_probability(question, documents))
 
 
 def highest_probability(question: str, documents: Sequence[Document]) -> float:

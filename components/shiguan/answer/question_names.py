@@ -8,7 +8,7 @@ from typing import Any
 from haystack import Document
 from haystack.document_stores.types import DocumentStore
 
-from shiguan.answer.quotations import MOST_QUOTED
+from shiguan.answer.answerability import MOST_QUOTED
 from shiguan.reading.passage import Passage
 from shiguan.reading.text import read_text
 from shiguan.tenants import TermStore

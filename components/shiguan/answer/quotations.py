@@ -4,12 +4,13 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from haystack import Document, logging
 
+from shiguan.answer.answerability import MOST_QUOTED
 from shiguan.claims.citations import cited_place
 from shiguan.errors import ModelMissingError
 from shiguan.llm.source_blocks import neutral_attribute
@@ -27,9 +28,6 @@ from shiguan.text.terms import covered, is_wide, rarity, size_of, terms
 logger = logging.getLogger(__name__)
 
 Span = tuple[int, int]
-
-MOST_QUOTED = 3
-"""How many quotations there are at most; as many passages are read to estimate whether they answer."""
 
 QUOTING = ("quoted", "closest")
 """The statuses of answers that only quote passages; with `closest`, no passage clearly answers."""
@@ -60,7 +58,7 @@ _APART = re.compile(
 )
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 # What the judge's log-odds count for beside the rank of the retrieval (bench/judge/README.md).
-_JUDGED, _REMEMBERED = 0.5, 100
+_JUDGED = 0.5
 _patterns = partial(read_patterns, Path(__file__).with_suffix(".yaml"))
 
 
@@ -149,7 +147,6 @@ def judged_quotations(documents: Sequence[Document], question: str) -> list[tupl
     return [(quoted[at - 1], judged[at - 1]) for at in sorted(ranks, key=lambda at: -ranks[at])]
 
 
-@lru_cache(_REMEMBERED)
 def _log_odds(question: str, text: str) -> float:
     return judge().answer(question, text).log_odds
 

@@ -5,7 +5,7 @@ from typing import Any
 from haystack import GeneratedAnswer
 from haystack.document_stores.types import DocumentStore
 
-from shiguan.answer.answerability import CLOSEST_BELOW, NOTHING_BELOW
+from shiguan.answer.answerability import CLOSEST_BELOW, NOTHING_BELOW, read_probability
 from shiguan.answer.question_names import absent_names
 from shiguan.answer.quotations import chapter_outline, judged_quotations, tells_no_origin, write_quotations
 from shiguan.llm.calls import Outcome
@@ -46,20 +46,22 @@ def unwritten_answer(
         found = [document for document in found if document.score is not None] or found
         found.sort(key=lambda document: -(document.score or 0.0))
     if outcome.kind in ("unanswered", "not_found"):
+        chapter = read_question(query).chapter
+        outline = chapter_outline(found, chapter) if chapter is not None else []
+        judged = judged_quotations(found, query) if outcome.kind == "unanswered" and not outline else []
+        if confidence is not None:
+            odds = [odds for _, odds in judged if odds is not None]
+            confidence = round(read_probability(confidence, query, found, odds), 4)
         absent = absent_names(query, found, store, filters) if store is not None and filters else []
         nowhere = any(not name["near"] for name in absent)
         sure = confidence is None or confidence >= closest_below
         nothing = not sure and (nowhere or (confidence or 0.0) < NOTHING_BELOW)
         nowhere = nowhere or tells_no_origin(query, found)
-        chapter = read_question(query).chapter
-        outline = chapter_outline(found, chapter) if chapter is not None else []
-        quoted = outline or (
-            [] if nothing or outcome.kind == "not_found" else [one for one, _ in judged_quotations(found, query)]
-        )
+        quoted = outline or ([] if nothing else [one for one, _ in judged])
         status = "not_found" if not quoted else "quoted" if outline or (sure and not nowhere) else "closest"
         opening = _opening(status, outcome, mode, language, "outline" if outline else status)
         text, citations = write_quotations(quoted, opening, confidence or 0.0)
-        meta |= {"status": status, "citations": citations, "absent": absent}
+        meta |= {"status": status, "citations": citations, "confidence": confidence, "absent": absent}
         if filters and status != "quoted" and isinstance(store, LibraryStore):
             meta["waiting"] = store.count_without_vector(filters)
     else:

@@ -4,15 +4,9 @@ import pytest
 from haystack import Document
 from tests.doubles.found_passage import QUERY, passage
 
-from shiguan.answer.answerability import CLOSEST_BELOW, NEITHER, Calibration, Signals, found_probability, signals_of
+from shiguan.answer.answerability import CLOSEST_BELOW, Calibration, Signals, signals_of
 from shiguan.answer.answerability_gate import AnswerabilityGate, near_names
 from shiguan.llm.calls import Outcome
-
-
-@pytest.fixture(autouse=True)
-def undecided_judge(monkeypatch):
-    """Let what the retrieval found decide alone."""
-    monkeypatch.setattr("shiguan.answer.quotations._log_odds", lambda *_: NEITHER)
 
 
 def near(cosine, parent="p1", language="en", **meta):
@@ -31,16 +25,6 @@ def test_what_was_found_goes_on_and_is_told_how_likely_it_answers():
     assert (likely["documents"], unlikely["documents"]) == (documents, documents)
     assert "outcome" not in likely.keys() | unlikely.keys()
     assert unlikely["confidence"] < 0.15 < 0.5 < likely["confidence"]
-
-
-def test_the_probability_rises_with_what_the_judge_reads_in_the_best_quotation(monkeypatch):
-    def told(odds):
-        monkeypatch.setattr("shiguan.answer.quotations._log_odds", lambda *_: odds)
-        return run([passage()])["confidence"]
-
-    assert told(-9.0) < told(-3.0) < told(0.0) < told(3.0) < 1.0
-    found = found_probability(QUERY, [passage()], [near(0.93), near(0.8)])
-    assert told(NEITHER) == pytest.approx(found, abs=1e-4)
 
 
 def test_where_nothing_was_found_no_model_is_asked():

@@ -6,6 +6,7 @@ import pytest
 from haystack import Document
 from tests.doubles.found_passage import FIRST, QUERY, passage
 
+from shiguan.answer.answerability import NEITHER
 from shiguan.answer.citation_extractor import CitationExtractor
 from shiguan.answer.question_names import absent_names
 from shiguan.answer.quotations import judged_quotations
@@ -13,6 +14,13 @@ from shiguan.errors import ModelMissingError
 from shiguan.llm.calls import Outcome
 from shiguan.tenants import TermStore
 from shiguan.text.terms import terms
+
+
+@pytest.fixture(autouse=True)
+def undecided_judge(monkeypatch):
+    """Let what the retrieval found decide alone."""
+    monkeypatch.setattr("shiguan.answer.quotations._log_odds", lambda *_: NEITHER)
+
 
 TENANT = {"field": "meta.tenant_id", "operator": "==", "value": "a"}
 
@@ -32,6 +40,24 @@ def test_passages_that_hardly_answer_are_the_closest_ones_and_those_that_do_not_
     assert (answer.data == "The sources do not say this.") is (status == "not_found")
 
 
+def test_the_probability_rises_with_what_the_judge_reads_in_the_best_quotation(monkeypatch):
+    def told(odds, confidence=0.5):
+        monkeypatch.setattr("shiguan.answer.quotations._log_odds", lambda *_: odds)
+        return run([passage()], confidence=confidence).meta["confidence"]
+
+    assert told(-9.0) < told(-3.0) < told(0.0) < told(3.0) < 1.0
+    assert told(NEITHER) == 0.5
+    # The retrieval's even odds, and .35 times 2 more: e to the .7 against 1.
+    assert told(NEITHER + 2) == pytest.approx(0.6682, abs=1e-4)
+    assert (told(9.0, 0.0), told(-9.0, 1.0), told(9.0, None)) == (0.0, 1.0, None)
+
+
+def test_the_judge_does_not_lift_what_a_rule_forbids(monkeypatch):
+    monkeypatch.setattr("shiguan.answer.quotations._log_odds", lambda *_: 9.0)
+    answer = run([passage()], "What did taking Chang'an back cost in modern dollars?", confidence=0.02)
+    assert (answer.meta["status"], answer.meta["confidence"]) == ("not_found", 0.0)
+
+
 def test_what_counts_as_doubtful_can_be_set():
     assert run([passage()], confidence=0.0, closest_below=0).meta["status"] == "quoted"
     assert run([passage()], confidence=0.99, closest_below=1).meta["status"] == "closest"
@@ -43,9 +69,8 @@ def test_a_probability_is_between_0_and_1(risk):
         CitationExtractor(closest_below=risk)
 
 
-def test_what_was_found_for_this_question_is_quoted_best_first(monkeypatch):
+def test_what_was_found_for_this_question_is_quoted_best_first():
     """Passages that only earlier messages of a conversation show have no score, and are not quoted."""
-    monkeypatch.setattr("shiguan.answer.quotations._log_odds", lambda *_: 0.0)
     earlier = passage(number=1)
     worse = replace(passage("In 757 Guo Ziyi took Chang'an back. So an old book says.", number=2), score=0.2)
     best = replace(

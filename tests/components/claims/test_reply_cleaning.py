@@ -100,7 +100,8 @@ def test_nothing_is_said_twice_and_the_question_is_no_answer(reply, question, an
 @given(st.text() | st.text(alphabet="ab <>/[]|:：\n12. answer source system Question"))
 def test_any_reply_is_cleaned_once_for_all(reply):
     cleaned = clean_reply(reply)
-    assert len(cleaned) <= 3 * len(reply)  # a raised mark is written in brackets
+    raised = sum(c.isdigit() and not c.isdecimal() for c in reply)  # written in brackets
+    assert len(cleaned) <= len(reply) + 2 * raised
     assert isinstance(split_claims(cleaned).text, str)
 
 
