@@ -21,6 +21,7 @@ from shiguan.reading.text import Text, read_text
 from shiguan.resources import read_patterns
 from shiguan.text.languages import fold_han
 from shiguan.text.library_questions import AskedChapter
+from shiguan.text.names import written_in_han
 from shiguan.text.passages import similarity
 from shiguan.text.places import place_of
 from shiguan.text.terms import covered, is_wide, rarity, size_of, terms
@@ -96,7 +97,7 @@ def quotations(documents: Sequence[Document], question: str) -> list[Quotation]:
     matched much worse than the best are left out, those with far fewer of the question's words than a first sentence
     that has most of them, and the same words of another edition, unless numbers differ.
     """
-    introduces = _introduction(question)
+    introduces = _introduction(question, documents)
     if introduces is not None:
         documents = sorted(documents, key=lambda document: not introduces.search(fold_han(document.content or "")))
     languages = [str(document.meta.get("language")) for document in documents]
@@ -132,7 +133,8 @@ def judged_quotations(documents: Sequence[Document], question: str) -> list[tupl
     """
     Quote what is closest to a question, with the judge's log-odds that each answers it, likelier ones first.
 
-    The judge has learned that in English and Chinese; in other languages, and without its weights, it says nothing.
+    What introduces the thing asked about stays first. The judge has learned to read English and Chinese; in other
+    languages, and without its weights, it says nothing.
     """
     quoted = quotations(documents, question)
     languages = {read_text(question).language, *(Passage(one.document).language for one in quoted)}
@@ -143,8 +145,14 @@ def judged_quotations(documents: Sequence[Document], question: str) -> list[tupl
     except ModelMissingError as error:
         logger.info("Nobody reads whether the passages answer: {error}", error=str(error))
         return [(one, None) for one in quoted]
-    ranks = {at: _JUDGED * odds - math.log(at) for at, odds in enumerate(judged, start=1)}
-    return [(quoted[at - 1], judged[at - 1]) for at in sorted(ranks, key=lambda at: -ranks[at])]
+    introduces = _introduction(question, documents)
+
+    def rank(at: int) -> tuple[bool, float]:
+        sentence = fold_han((quoted[at].document.content or "")[slice(*quoted[at].sentence)])
+        told = introduces is not None and introduces.search(sentence) is not None
+        return told, _JUDGED * judged[at] - math.log(at + 1)
+
+    return [(quoted[at], judged[at]) for at in sorted(range(len(quoted)), key=rank, reverse=True)]
 
 
 def _log_odds(question: str, text: str) -> float:
@@ -290,13 +298,15 @@ def _common(first: Span, second: Span) -> int:
     return max(0, min(first[1], second[1]) - max(first[0], second[0]))
 
 
-def _introduction(question: str) -> re.Pattern[str] | None:
-    """Find how a passage introduces the one person or thing that a question asks to introduce."""
+def _introduction(question: str, documents: Sequence[Document]) -> re.Pattern[str] | None:
+    """Find how passages introduce the one person or thing that a question asks to introduce, in either script."""
     thing = _patterns()["thing"].search(fold_han(question.strip()))
     if thing is None:
         return None
     name = next(group for group in thing.groups() if group).strip()
-    return re.compile(_patterns()["introduction"].pattern.replace("NAME", re.escape(name)), re.IGNORECASE)
+    texts = [fold_han(document.content or "") for document in documents if Passage(document).language == "zh"]
+    names = "|".join(map(re.escape, (name, *sorted(written_in_han(question, name, texts)))))
+    return re.compile(_patterns()["introduction"].pattern.replace("NAME", f"(?:{names})"), re.IGNORECASE)
 
 
 def tells_no_origin(question: str, documents: Sequence[Document]) -> bool:

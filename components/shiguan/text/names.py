@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 from functools import cache
 from itertools import chain, islice, pairwise, product
 from pathlib import Path
@@ -67,6 +67,21 @@ def heard_names(question: str, sounds: Set[str]) -> list[str]:
         for name, pairs in names
         if pairs and all(any(" ".join(sound) in sounds for sound in product(*pair)) for pair in pairs)
     ]
+
+
+def written_in_han(question: str, name: str, texts: Iterable[str]) -> set[str]:
+    """Find the characters of texts that are read as the one name of a question, of which `name` is all or the end."""
+    names = list(_read_names(question))
+    if len(names) != 1 or not " ".join(names[0][0]).endswith(name):
+        return set()
+    asked = list(chain(*names[0][1]))
+    found = set()
+    for run in chain.from_iterable(map(_RUN.findall, texts)):
+        sounds = [reading(character) for character in run]
+        for at in range(len(run) - len(asked) + 1) if len(asked) > 1 else ():
+            if all(sound in likely for sound, likely in zip(sounds[at:], asked, strict=False)):
+                found.add(run[at : at + len(asked)])
+    return found
 
 
 def names_in_pinyin(question: str) -> list[str]:

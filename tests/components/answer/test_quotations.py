@@ -350,6 +350,16 @@ def test_who_somebody_is_is_told_by_the_passage_that_introduces_him():
     assert [citation["number"] for citation in citations] == [2, 1]
 
 
+@pytest.mark.parametrize("query", ["郭子仪是谁？", "Who was Guo Ziyi?", "Who was Kuo Tzu-i?"])
+def test_the_judge_leaves_an_introduction_first(monkeypatch, query):
+    texts = ["安祿山反，郭子儀討之。", "郭子儀，華州鄭縣人也。父敬之。"]
+    monkeypatch.setattr("shiguan.answer.quotations._log_odds", lambda _, text: 9.0 if text == texts[0] else -9.0)
+    other, own = (passage(text, sentence=text, number=at, language="zh") for at, text in enumerate(texts, start=1))
+    answer = run([other, own], query)
+    assert [citation["number"] for citation in answer.meta["citations"]] == [2, 1]
+    assert "**郭子儀，華州鄭縣人也。**" in answer.data
+
+
 @pytest.mark.parametrize(
     ("query", "text", "status"),
     [

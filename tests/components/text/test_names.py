@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shiguan.text import names
-from shiguan.text.names import heard_names, names_in_pinyin, sounds_of_names, sounds_of_text
+from shiguan.text.names import heard_names, names_in_pinyin, sounds_of_names, sounds_of_text, written_in_han
 
 
 def test_neighbouring_characters_sound_together_and_not_across_marks():
@@ -118,3 +118,19 @@ def test_a_name_in_wade_giles_is_written_in_pinyin_for_texts_in_latin_letters():
 def test_a_name_is_heard_where_a_text_has_all_its_sounds_in_one_reading():
     sounds = set(sounds_of_text("郭子仪，张巡"))
     assert heard_names("Did Kuo Tzu-i or Zhang Xun or Kuo Wei write?", sounds) == ["Kuo Tzu-i", "Zhang Xun"]
+
+
+@pytest.mark.parametrize(
+    ("question", "name", "found"),
+    [
+        ("Who was An Lushan?", "An Lushan", {"安禄山"}),
+        ("Who was An Lushan?", "Lushan", {"安禄山"}),  # an article to whoever took it apart
+        ("Who was An Lu-shan?", "An Lu-shan", {"安禄山"}),
+        ("Who was An?", "An", set()),
+        ("Who was the father of An Lushan?", "father of An Lushan", set()),
+        ("Who was An Lushan or Zhang Xun?", "Zhang Xun", set()),
+        ("谁是安禄山？", "安禄山", set()),
+    ],
+)
+def test_the_characters_of_a_name_are_those_that_are_read_so(question, name, found):
+    assert written_in_han(question, name, ["十四载，安禄山反。", "张巡守睢阳。"]) == found
