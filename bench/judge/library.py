@@ -7,9 +7,10 @@ Questions: on books, and those of SQuAD 2 whose passages are kept out of trainin
 Beside the questions that nothing answers stand, as a third kind, those on books without the passages that answer them.
 The first table has how well answered questions are told from the others (AUROC): by the logarithm of the odds of
 `shiguan.answer.answerability`, by the judge's for the best quotation, and by the sum of the former and a share of the
-latter; the second the first quotation, in the order of the retrieval and with a share of the judge's odds, and
-the marked sentence, as it is and where the judge finds the answer; the third how many get no more than the closest
-passages, without the judge and with it.
+latter; the second the first quotation, in the order of the retrieval and with a share of the judge's odds; the third
+how many get no more than the closest passages, without the judge and with it; the last, of questions written on
+chapters kept out of training, the marked sentence of the first quotation of three passages, and that in which the judge
+finds the answer.
 """
 
 import argparse
@@ -21,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from bench.judge.written import Written, written
 from bench.quality.answer_bench import NEAREST, READ, Bench, Case
 from bench.quality.public_sets import DATA
 from bench.quality.retrieval_bars import BOOKS
@@ -38,16 +40,15 @@ from shiguan.reading.text import read_text
 
 SHARES = (0.25, 0.35, 0.5)
 SQUAD = "en_squad2"
+MARKS = 150
 
 
 @dataclass(frozen=True)
 class Quoted:
-    """One quotation: the judge's log-odds, and whether it, its marked sentence and the judge's sentence answer."""
+    """One quotation: the judge's log-odds, and whether it answers."""
 
     log_odds: float
     answers: bool
-    marked: bool
-    found: bool
 
 
 @dataclass(frozen=True)
@@ -102,11 +103,8 @@ def _row(
         group = "across languages"
     for one in quotations(documents, case.text):
         text, (first, last) = one.document.content or "", one.window
-        reading = judge.answer(case.text, text[first:last])
-        spans = [(a, b) for a, b in read_text(text).sentences if a >= first and b <= last]
-        best = max(spans, key=lambda span: reading.within(span[0] - first, span[1] - first), default=one.sentence)
-        shown = (text[first:last], text[slice(*one.sentence)], text[slice(*best)])
-        quoted.append(Quoted(reading.log_odds, *(case.is_in([part]) for part in shown)))
+        shown = text[first:last]
+        quoted.append(Quoted(judge.answer(case.text, shown).log_odds, case.is_in([shown])))
     p = min(max(probability(case.text, documents, nearest), 1e-6), 1 - 1e-6)
     if quoted and (kind != "answered" or any(one.answers for one in quoted)):
         yield Row(group, kind, math.log(p / (1 - p)), tuple(quoted))
@@ -129,15 +127,13 @@ def tables(rows: Sequence[Row]) -> Iterator[str]:
             sums = " · ".join(f"{area:.3f}" for area in areas[2:])
             yield f"| {group}: {kind} | {len(up)} | {len(down)} | {areas[0]:.3f} | {areas[1]:.3f} | {sums} |"
     yield ""
-    yield f"| | first quotation right | with {shares} of the judge | sentence right: marked | by the judge |"
-    yield "|---|---:|---|---:|---:|"
+    yield f"| | first quotation right | with {shares} of the judge |"
+    yield "|---|---:|---|"
     for group, some in groups.items():
         up = [row for row in some if row.kind == "answered"]
         orders = [np.mean([_first(row, share).answers for row in up]) for share in (0.0, *SHARES)]
-        right = [one for row in up for one in row.quoted if one.answers]
-        marked, found = np.mean([one.marked for one in right]), np.mean([one.found for one in right])
         shown = " · ".join(f"{order:.3f}" for order in orders[1:])
-        yield f"| {group} | {orders[0]:.3f} | {shown} | {marked:.3f} | {found:.3f} |"
+        yield f"| {group} | {orders[0]:.3f} | {shown} |"
 
 
 def doubted(rows: Sequence[Row]) -> Iterator[str]:
@@ -152,6 +148,40 @@ def doubted(rows: Sequence[Row]) -> Iterator[str]:
             odds = [(row.log_odds, row.log_odds + JUDGED * (row.judged - NEITHER)) for row in of]
             shown.append(" → ".join(f"{np.mean([one[at] < least for one in odds]):.2f}" for at in (0, 1)) if of else "")
         yield f"| {group} | {' | '.join(shown)} |"
+
+
+def marks(judge: Judge, folder: Path) -> Iterator[str]:
+    """Write how often the sentence with the answer is the marked one, and the one in which the judge finds it."""
+    chapters: dict[str, list[Written]] = defaultdict(list)
+    for row in written(folder, kept_out=True):
+        chapters[row.group].append(row)
+    found: dict[str, list[tuple[bool, bool]]] = defaultdict(list)
+    for rows in chapters.values():
+        for at, row in enumerate(rows):
+            before = "".join(f"{other.passage} " for other in rows[max(0, at - 1) : at])
+            after = "".join(f" {other.passage}" for other in rows[at + 1 : at + 2])
+            text = before + row.passage + after
+            for question, answer in row.asked[:1]:
+                if len(found[row.set]) < MARKS:
+                    start = len(before) + row.passage.index(answer)
+                    found[row.set] += _marks(judge, question, text, (start, start + len(answer)))
+    yield "| sentence with the answer | quotations | marked | found by the judge |"
+    yield "|---|---:|---:|---:|"
+    for name, right in found.items():
+        shares = np.mean(right, axis=0)
+        yield f"| {name} | {len(right)} | {shares[0]:.2f} | {shares[1]:.2f} |"
+
+
+def _marks(judge: Judge, question: str, text: str, answer: tuple[int, int]) -> Iterator[tuple[bool, bool]]:
+    document = Document(content=text, meta={"language": read_text(text).language})
+    for quotation in quotations([document], question)[:1]:
+        first, last = quotation.window
+        if first <= answer[0] and answer[1] <= last:
+            reading = judge.answer(question, text[first:last])
+            spans = [(a, b) for a, b in read_text(text).sentences if a >= first and b <= last]
+            best = max(spans, key=lambda span: reading.within(span[0] - first, span[1] - first))
+            marked, found = (a < answer[1] and b > answer[0] for a, b in (quotation.sentence, best))
+            yield marked, found
 
 
 def _sums(rows: Sequence[Row], product: float, judge: float) -> list[float]:
@@ -170,8 +200,9 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, default=Path(".data/bars"), help="where ingested corpora are kept")
     parser.add_argument("--weights", type=Path, default=ADAPTER)
     chosen = parser.parse_args()
-    rows = list(observe(Bench(chosen.data, chosen.keep, None), Judge(adapter=chosen.weights)))
-    print("\n".join([*tables(rows), "", *doubted(rows)]))
+    judge = Judge(adapter=chosen.weights)
+    rows = list(observe(Bench(chosen.data, chosen.keep, None), judge))
+    print("\n".join([*tables(rows), "", *doubted(rows), "", *marks(judge, chosen.data)]))
     return 0
 
 

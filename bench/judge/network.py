@@ -51,7 +51,7 @@ class Norm(nn.Module):
 @dataclass(frozen=True)
 class Reading:
     """
-    One passage with its claims and questions, as tokens one after another.
+    One passage with its claims, or with a question, as tokens one after another.
 
     :param ids: Tokens of the passage and of each other text, each with its marks of start and end.
     :param lengths: Of the passage and of each other text.
@@ -99,10 +99,10 @@ class Layer(nn.Module):
 
 class Judge(nn.Module):
     """
-    Reads passages, each with some claims and questions: the passage by itself, each of them with the passage.
+    Reads passages, each with some claims or one question.
 
     The tokens of a claim see the claim and the passage; those of the passage see the passage alone, so that one reading
-    of it serves all its claims.
+    of it serves all its claims. A question and its passage see each other.
     """
 
     def __init__(self, weights: Weights) -> None:
@@ -140,7 +140,11 @@ class Judge(nn.Module):
         sizes = [len(reading.ids) for reading in readings]
         owners = [torch.from_numpy(reading.owners) for reading in readings]
         own = [(o[:, None] == o[None]) for o in owners]
-        both = [mask | (o[None] == 0) for mask, o in zip(own, owners, strict=True)]
+        # What a passage says to a question is found by reading it with the question in mind; a question is read alone.
+        both = [
+            torch.ones_like(mask) if reading.asked[1] else mask | (o[None] == 0)
+            for mask, o, reading in zip(own, owners, readings, strict=True)
+        ]
         kind = torch.from_numpy(np.concatenate([reading.kinds for reading in readings]))
         with torch.no_grad():
             ids = np.concatenate([reading.ids for reading in readings])

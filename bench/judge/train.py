@@ -24,7 +24,7 @@ import numpy as np
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F  # noqa: N812 - its usual name
-from bench.judge.changes import ANSWERED, NOT_SUPPORTED
+from bench.judge.changes import ANSWERED, NOT_ANSWERED, NOT_SUPPORTED
 from bench.judge.network import Judge, Reading, stored_name
 from bench.judge.prepare import UNKNOWN
 from numpy.typing import NDArray
@@ -35,16 +35,20 @@ from shiguan.models.weights import Weights, weights_file
 SHARES = {
     "classical": 0.02, "told_zh": 0.01, "tang": 0.03, "zh_cmrc2018": 0.01, "zh_drcd": 0.01, "across": 0.02,
     "book_en": 0.02, "told_en": 0.01, "en_squad2": 0.01, "nq": 0.01, "qamr": 0.01, "cad": 0.01, "wice": 0.01,
-    "written_en": 0.20, "written_zh": 0.11, "written_across": 0.04,
+    "written_en": 0.12, "written_zh": 0.08, "written_across": 0.05,
     "asked_en_squad2": 0.05, "asked_nq": 0.04, "asked_qamr": 0.01, "asked_zh_cmrc2018": 0.02, "asked_zh_drcd": 0.02,
     "asked_jaquad": 0.02, "asked_xq": 0.03, "asked_told_zh": 0.005, "asked_tang": 0.01,
-    "asked_repeated": 0.01, "asked_written_en": 0.17, "asked_written_zh": 0.10, "asked_written_across": 0.04,
+    "asked_repeated": 0.01, "asked_written_en": 0.30, "asked_written_zh": 0.16, "asked_written_across": 0.08,
 }  # fmt: skip
 """How often a set is drawn."""
 RATES = {"adapter": 8e-4, "small": 1.5e-4, "heads": 1.2e-3}
 BATCH_TOKENS = 1200
 """Of one process."""
 WARM_UP, KEEP_EVERY, AVERAGE = 15, 240.0, 0.99
+
+
+Read = tuple[Reading, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
+"""A passage with its claims or a question, their labels, the marks of their tokens, and the places of the answers."""
 
 
 class Examples:
@@ -58,15 +62,29 @@ class Examples:
         self.answers = stored["answers"]
         self.sets = stored["sets"][stored["of_set"]]
 
-    def reading(self, number: int) -> tuple[Reading, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Give a passage with its claims, their labels, the marks of their tokens, and the places of the answers."""
+    def readings(self, number: int, chance: np.random.Generator) -> Iterator[Read]:
+        """Give a passage with its claims, or with a question that it answers, and again with one that it does not."""
         first, end = self.texts[number], self.texts[number + 1]
-        ids = self.ids[self.at[first] : self.at[end]].astype(np.int64)
-        marks = self.wrong[self.at[first + 1] : self.at[end]].astype(np.int64)
-        lengths = tuple(int(n) for n in self.lengths[first:end])
-        labels = self.labels[first:end].astype(np.int64)
-        answers = self.answers[first + 1 : end].astype(np.int64)
-        return Reading(ids, lengths, tuple((labels >= ANSWERED).tolist())), labels[1:], marks, answers
+        asked = self.labels[first + 1 : end] >= ANSWERED
+        claims = [first + 1 + at for at in np.flatnonzero(~asked)]
+        if claims:
+            yield self._reading(first, claims)
+        for label in (ANSWERED, NOT_ANSWERED):
+            some = first + 1 + np.flatnonzero(self.labels[first + 1 : end] == label)
+            if len(some):
+                yield self._reading(first, [int(chance.choice(some))])
+
+    def _reading(self, passage: int, texts: Sequence[int]) -> Read:
+        chosen = [passage, *texts]
+        tokens = [slice(self.at[text], self.at[text + 1]) for text in chosen]
+        labels = self.labels[chosen].astype(np.int64)
+        reading = Reading(
+            np.concatenate([self.ids[place] for place in tokens]).astype(np.int64),
+            tuple(int(n) for n in self.lengths[chosen]),
+            tuple((labels >= ANSWERED).tolist()),
+        )
+        marks = np.concatenate([self.wrong[place] for place in tokens[1:]]).astype(np.int64)
+        return reading, labels[1:], marks, self.answers[chosen[1:]].astype(np.int64)
 
     def drawn(self, chance: np.random.Generator) -> Iterator[int]:
         """Draw examples for ever: a set by its share, and each of its examples once before any comes again."""
@@ -144,7 +162,8 @@ class Trainer:
     def __init__(self, rank: int, options: argparse.Namespace, began: float) -> None:
         self.rank, self.options, self.began = rank, options, began
         self.examples = Examples(options.examples)
-        self.queue = self.examples.drawn(np.random.default_rng([options.seed, rank, int(began)]))
+        self.chance = np.random.default_rng([options.seed, rank, int(began)])
+        self.queue = self.examples.drawn(self.chance)
         self.model = Judge(Weights(weights_file()))
         if (options.out / "last.npz").exists():
             take_over(self.model, options.out / "last.npz")
@@ -166,10 +185,9 @@ class Trainer:
         """Take one step at a share of the learning rates."""
         for group in self.optimizer.param_groups:
             group["lr"] = group["rate"] * min(1.0, (self.step + 1) / WARM_UP) * share
-        batch, size = [], 0
-        while size < BATCH_TOKENS:
-            batch.append(self.examples.reading(next(self.queue)))
-            size += len(batch[-1][0].ids)
+        batch: list[Read] = []
+        while (size := sum(len(reading.ids) for reading, *_ in batch)) < BATCH_TOKENS:
+            batch += self.examples.readings(next(self.queue), self.chance)
         labels, marks, places = (torch.from_numpy(np.concatenate([one[at] for one in batch])) for at in (1, 2, 3))
         with torch.autocast("cpu", torch.bfloat16):
             found = self.model([one[0] for one in batch])

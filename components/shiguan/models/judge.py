@@ -231,7 +231,7 @@ class Judge:
         places = np.concatenate([self._positions[: len(said)], self._positions[: len(beside)]])
         is_beside = np.arange(len(words)) >= len(said)
         own = np.where(is_beside[:, None] == is_beside, np.float32(0), np.float32(_HIDDEN_FROM))
-        both = np.where(is_beside[:, None], np.float32(0), own)
+        both = np.where(is_beside[:, None] | (mark == "of_question"), np.float32(0), own)
         alone, read = self._session.run(
             None,
             {
