@@ -103,9 +103,6 @@ def test_no_strategy_exceeds_its_budget(budget, count, strategy):
     assert TokenCounter().count(built["context"]) <= budget
 
 
-# -- order -------------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_shuffled_passages_give_the_same_bytes(strategy, monkeypatch):
     documents = [
@@ -129,9 +126,6 @@ def test_shuffled_passages_give_the_same_bytes(strategy, monkeypatch):
         assert again["documents"] == first["documents"]
 
 
-# -- any input ---------------------------------------------------------------------------------------------------------
-
-
 @settings(max_examples=60)
 @example([("。1!天", [], 0.0)], 1, "hierarchical")
 @given(
@@ -139,7 +133,7 @@ def test_shuffled_passages_give_the_same_bytes(strategy, monkeypatch):
         st.tuples(
             st.text(alphabet="ab 。.!\n天寶[]1<>", max_size=120) | st.text(max_size=60),
             st.lists(st.tuples(st.integers(-5, 150), st.integers(-5, 150)), max_size=3),
-            st.floats(0, 1),
+            st.none() | st.floats(0, 1),
         ),
         max_size=5,
     ),
