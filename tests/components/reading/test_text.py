@@ -91,14 +91,11 @@ def test_a_name_is_found_as_spelled_translated_in_pinyin_or_by_its_consonants(na
 @pytest.mark.parametrize(
     ("text", "bare"),
     [
-        ("城[脚注：今托克马克。]，其年", "城，其年"),
-        ("fell [Note: so the Mirror] in 757", "fell  in 757"),
-        ("a [Note: see [12] and [Note: an inner] here] b", "a  b"),
-        ("a [Note: never closed", "a [Note: never closed"),
-        ("a [12] b ] c", "a [12] b ] c"),
-        ("一[脚注：甲。]二[脚注：乙。]三", "一二三"),
+        ("城[脚注：今托克马克。]，其年", "城，其年"), ("fell [Note: so the Mirror] in 757", "fell  in 757"),
+        ("a [Note: see [12] and [Note: an inner] here] b", "a  b"), ("a [Note: never closed", "a [Note: never closed"),
+        ("a [12] b ] c", "a [12] b ] c"), ("一[脚注：甲。]二[脚注：乙。]三", "一二三"),
     ],
-)
+)  # fmt: skip
 def test_a_text_without_its_notes(text, bare):
     assert read_text(text).without_notes() == bare
 
