@@ -39,11 +39,8 @@ def test_passages_that_have_numbers_keep_them_and_stand_by_them():
     numbered = [replace(one, meta={**one.meta, "number": dict(numbers)[one.id]}) for one in documents[:2]]
     again = ContextBuilder().run(documents=[*numbered, *documents[2:]])["documents"]
     assert [(document.id, document.meta["number"]) for document in again] == [
-        ("p1", 3),
-        ("p0", 7),
-        ("p2", 8),
-        ("p3", 9),
-    ]
+        ("p1", 3), ("p0", 7), ("p2", 8), ("p3", 9),
+    ]  # fmt: skip
 
 
 def test_a_passage_that_an_earlier_message_shows_is_named_and_not_repeated():
@@ -56,11 +53,8 @@ def test_a_passage_that_an_earlier_message_shows_is_named_and_not_repeated():
     ]
     result = ContextBuilder().run(documents=documents, shown=shown)
     assert [(one.id, one.meta["number"]) for one in result["documents"]] == [
-        ("old", 1),
-        ("p1", 2),
-        ("p0", 3),
-        ("p2", 4),
-    ]
+        ("old", 1), ("p1", 2), ("p0", 3), ("p2", 4),
+    ]  # fmt: skip
     assert [block.number for block in parse_sources(result["context"])] == [3, 4]
     assert '<source number="2" shown="above"/>' in result["context"]
     assert documents[1].content not in result["context"]
