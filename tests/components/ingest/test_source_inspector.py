@@ -31,10 +31,7 @@ REFUSED = {
     "pdf that is html": ("a.pdf", b"<!DOCTYPE html><html></html>", "its content is an HTML page", "ending"),
     "pdf that is text": ("a.pdf", b"just words", "its content is something else", "ending"),
     "docx that is an old doc": (
-        "a.docx",
-        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1...",
-        "password-protected Office",
-        "ending",
+        "a.docx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1...", "password-protected Office", "ending",
     ),
     "text that is a zip": ("a.txt", zip_bytes({"a": "b"}), "its content is a zip archive", "ending"),
     "text that is a picture": ("a.txt", b"\x89PNG\r\n\x1a\n....", "a PNG picture", "ending"),
@@ -50,7 +47,7 @@ REFUSED = {
     "zip file": ("a.zip", b"PK", "the kind `.zip`", "Unpack"),
     "picture": ("a.png", b"x", "the kind `.png`", "Convert"),
     "no ending": ("README", b"x", "no known ending", "Convert"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
