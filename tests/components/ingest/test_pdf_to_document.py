@@ -93,58 +93,30 @@ ENCODINGS = {
 }  # fmt: skip
 
 
-class Setter:
-    """Sets a text in columns: `columns` of them, line by line over the page or one column after the other."""
-
-    def __init__(self, encoding, *, columns=1, by_row=False, words=False, heads=False, turned=False):
-        self.text, self.font, self.code, self.wide = ENCODINGS[encoding]
-        self.text = varied(self.text)
-        self.columns, self.by_row, self.words, self.heads, self.turned = columns, by_row, words, heads, turned
-
-    def pages(self):
-        text, size = self.text, 10
-        width = (480 - 24 * (self.columns - 1)) / self.columns
-        lines = list(self._lines(text, int(width / (self.wide * size))))
-        height = 24
-        on_page = height * self.columns
-        for number, start in enumerate(range(0, len(lines), on_page)):
-            columns = [lines[start:][at * height : (at + 1) * height] for at in range(self.columns)]
-            cells = [
-                (60 + at * (width + 24), 740 - 15 * row, line)
-                for at, column in enumerate(columns)
-                for row, line in enumerate(column)
-            ]
-            if self.by_row:
-                cells.sort(key=lambda cell: (-cell[1], cell[0]))
-            if self.heads:
-                cells = [(60, 800, self.text[:8]), *cells]
-            content = b"".join(self._placed(line, x, y, size) for x, y, line in cells)
-            yield content + (place(str(number + 7), 300, 40, font="N") if self.heads else b"")
-
-    def _lines(self, text, characters):
-        if " " not in text:
-            yield from (text[at : at + characters] for at in range(0, len(text), characters))
-            return
-        line = ""
-        for word in text.split():
-            if line and len(line) + 1 + len(word) > characters:
-                yield line
-                line = word
-            else:
-                line = f"{line} {word}".strip()
-        yield line
-
-    def _placed(self, line, x, y, size):
-        if not self.words:
-            parts = [(0, line)]
-        else:
-            parts, at = [], 0
-            for word in line.split(" "):
-                parts.append((at, word))
-                at += len(word) + 1
-        spread = 0.62 if self.wide == 0.5 else self.wide
-        placed = b"".join(place(self.code(part), x + at * spread * size, y, size=size) for at, part in parts)
-        return b"q 0 1 -1 0 842 0 cm " + placed + b"Q\n" if self.turned else placed
+def set_in(layout, encoding):
+    """A text of an encoding and its pages in a layout: line by line over the page, or one column after the other."""
+    text, _, code, wide = ENCODINGS[encoding]
+    text, size, height, columns = varied(text), 10, 24, layout.get("columns", 1)
+    width = (480 - 24 * (columns - 1)) / columns
+    most = int(width / (wide * size))
+    lines = textwrap.wrap(text, most) if " " in text else re.findall(f".{{1,{most}}}", text)
+    pages = []
+    for first in range(0, len(lines), height * columns):
+        places = [(60 + at * (width + 24), 740 - 15 * row) for at in range(columns) for row in range(height)]
+        cells = list(zip(lines[first : first + height * columns], places, strict=False))
+        if layout.get("by_row"):
+            cells.sort(key=lambda cell: (-cell[1][1], cell[1][0]))
+        if layout.get("heads"):
+            cells = [(text[:8], (60, 800)), *cells]
+        parts = [
+            (code(part[0]), x + part.start() * (0.62 if wide == 0.5 else wide) * size, y)
+            for line, (x, y) in cells
+            for part in re.finditer(r"\S+" if layout.get("words") else ".+", line)
+        ]
+        page = b"".join(place(data, x, y, size=size) for data, x, y in parts)
+        page += place(str(len(pages) + 7), 300, 40, font="N") if layout.get("heads") else b""
+        pages.append(b"q 0 1 -1 0 842 0 cm " + page + b"Q\n" if layout.get("turned") else page)
+    return text, pages
 
 
 LAYOUTS = {
@@ -176,9 +148,9 @@ def squeezed(text):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_every_encoding_is_read_in_every_layout(encoding, layout):
-    setter = Setter(encoding, **LAYOUTS[layout])
-    data = build_pdf(setter.pages(), fonts={"F": setter.font, "N": HELVETICA}, to_unicode=TABLE)
-    found, right = squeezed(text_of(data)), squeezed(setter.text)
+    text, pages = set_in(LAYOUTS[layout], encoding)
+    data = build_pdf(pages, fonts={"F": ENCODINGS[encoding][1], "N": HELVETICA}, to_unicode=TABLE)
+    found, right = squeezed(text_of(data)), squeezed(text)
     assert 1 - Levenshtein.distance(found, right) / len(right) >= 0.99
 
 
