@@ -1,4 +1,3 @@
-import gzip
 import json
 
 import pytest
@@ -234,21 +233,6 @@ def test_sizes_lie_in_their_ranges_wherever_sentences_are_short(lengths):
         sizes = [len(c.content) for c in result["children"] if c.meta["parent_id"] == parent.id]
         assert all(size <= 150 for size in sizes)
         assert parent.meta["tokens"] < 50 or all(size >= 50 for size in sizes)
-
-
-@pytest.mark.parametrize("name", ["zh_drcd", "en_squad2"])
-def test_records_of_real_corpora_are_split_into_exact_slices(public_data, name):
-    with gzip.open(public_data / name / "corpus.jsonl.gz", "rt", encoding="utf-8") as file:
-        rows = [json.loads(line) for line in file][::4]
-    blocks = {row["id"]: block(row["text"], source=row["id"]) for row in rows}
-    result = split(*blocks.values())
-    found = {}
-    for kind in ("parents", "children"):
-        for document in result[kind]:
-            found.setdefault(document.meta["source_id"], {"parents": [], "children": []})[kind].append(document)
-    assert found.keys() == blocks.keys()
-    for key, passages in found.items():
-        check_passages([blocks[key]], passages)
 
 
 @pytest.mark.parametrize("name", ["wasteland", "kusamakura-japanese-vertical-writing", "regime-anticancer-arabic"])
