@@ -20,14 +20,6 @@ def passages(count=4, **meta):
     ]
 
 
-def test_passages_are_numbered_in_order_of_score():
-    result = ContextBuilder().run(documents=list(reversed(passages(3))), query="q")
-    assert [document.id for document in result["documents"]] == ["p0", "p1", "p2"]
-    assert [document.meta["number"] for document in result["documents"]] == [1, 2, 3]
-    assert result["warnings"] == []
-    assert [block.number for block in parse_sources(result["context"])] == [1, 2, 3]
-
-
 def test_passages_that_have_numbers_keep_them_and_stand_by_them():
     documents = passages(4)
     shown = [Document(id=name, meta={"number": number}) for name, number in (("p1", 3), ("p0", 7), ("gone", 9))]
