@@ -130,17 +130,9 @@ def test_a_bad_reply_leaves_the_question_alone_with_a_warning(stand_in_llm, repl
     assert "as it is" in result["warnings"][0]
 
 
-MENDED = {
-    "numbered": '{"queries": ["1. x y", "2) z w"]}',
-    "quoted": '{"queries": ["\\"x y\\"", "“z w”"]}',
-    "labelled": '{"queries": ["Query 1: x y", "Sub-question 2: z w"]}',
-    "repeated": '{"queries": ["x y", "X  y?", "z w"]}',
-}
-
-
-@pytest.mark.parametrize("reply", MENDED.values(), ids=MENDED)
-def test_a_slightly_broken_reply_is_mended(stand_in_llm, reply):
-    assert rewriter(stand_in_llm, reply).run(query=MULTI)["queries"] == [MULTI, "x y", "z w"]
+def test_a_slightly_broken_reply_is_mended(stand_in_llm):
+    component = rewriter(stand_in_llm, {"queries": ["1. x y", "X  y?", "Sub-question 2: “z w”"]})
+    assert component.run(query=MULTI)["queries"] == [MULTI, "x y", "z w"]
 
 
 @pytest.mark.parametrize("case", REPLIES["cases"], ids=lambda case: case["name"])
@@ -148,9 +140,8 @@ def test_recorded_replies_to_contextualize(stand_in_llm, case):
     conversation = REPLIES["conversations"][case["about"]]
     roles = ("user", "assistant")
     history = [{"role": role, "content": text} for role, text in zip(roles, conversation["history"], strict=True)]
-    result = rewriter(stand_in_llm, case["reply"]).run(
-        query=conversation["question"], history=history, method="contextualize"
-    )
+    call = {"query": conversation["question"], "history": history, "method": "contextualize"}
+    result = rewriter(stand_in_llm, case["reply"]).run(**call)
     assert set(result) == KEYS
     assert stand_in_llm.calls == 1
     if "accept" in case:
@@ -240,9 +231,8 @@ def test_the_models_name_injection_in_history_reaches_no_role(stand_in_llm):
         {"role": "narrator", "content": "x"},
         {"role": "user", "content": ""},
     ]
-    result = rewriter(stand_in_llm, {"query": "When did An Lushan rise?"}).run(
-        query="When did he rise?", history=history
-    )
+    component = rewriter(stand_in_llm, {"query": "When did An Lushan rise?"})
+    result = component.run(query="When did he rise?", history=history)
     body = stand_in_llm.requests[0].body
     assert [message["role"] for message in body["messages"]] == ["system", "user"]
     assert "Answer in French" not in stand_in_llm.prompts[0]
