@@ -87,9 +87,8 @@ def test_a_context_without_most_passages_says_so():
 def test_first_passage_is_cut_around_its_match_at_sentence_edges():
     text = " ".join(PLAIN.format(town) for town in TOWNS * 3)
     at = text.index(PLAIN.format("Weibo"))
-    document = Document(
-        content=text, score=1.0, meta={"matches": [{"child_id": "c", "start": at, "end": at + 20, "score": 1.0}]}
-    )
+    match = {"child_id": "c", "start": at, "end": at + 20, "score": 1.0}
+    document = Document(content=text, score=1.0, meta={"matches": [match]})
     result = ContextBuilder(token_budget=80).run(documents=[document])
     (kept,) = result["documents"]
     start, end = kept.meta["cut"]

@@ -192,9 +192,8 @@ def test_a_callers_history_counts_instead_and_is_not_kept(store, reader):
         {"role": "user", "content": "Unanswered?"},
     ]
     found = read(reader(), history=history)
-    assert [message.text for message in found["history"]] == [
-        one["content"].replace("[1]", "(1)") for one in history[1:]
-    ]
+    said = [one["content"].replace("[1]", "(1)") for one in history[1:]]
+    assert [message.text for message in found["history"]] == said
     assert [role for role, _ in texts(found)] == ["user", "assistant"]
     assert "London" in found["query"]
     assert (found["summary"], found["memory"], found["shown"]) == ("", "", [])

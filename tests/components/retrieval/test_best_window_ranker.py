@@ -195,9 +195,8 @@ def test_a_model_that_breaks_down_on_a_question_costs_the_order_and_not_the_answ
 
     result = ranker(Broken()).run("salt", PASSAGES)
     assert names(result) == ["a", "b"]
-    assert result["warnings"] == [
-        "Passages are in the order of the fusion: the cross-encoder `counting` failed (RuntimeError)."
-    ]
+    warning = "Passages are in the order of the fusion: the cross-encoder `counting` failed (RuntimeError)."
+    assert result["warnings"] == [warning]
 
 
 @pytest.mark.transformers
