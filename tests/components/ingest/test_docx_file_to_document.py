@@ -86,9 +86,7 @@ CONSTRUCTS = {
         "The toll is nine coins.",
     ),
     "shape": (paragraph("<w:r><w:drawing><a:t>Drawn words</a:t></w:drawing></w:r>"), "Drawn words"),
-    "letters drawn": (
-        paragraph('<w:r><w:pict><v:shape><v:textpath string="Kucha"/></v:shape></w:pict></w:r>'), "Kucha",
-    ),
+    "letters drawn": (paragraph('<w:r><w:pict><v:shape><v:textpath string="Kucha"/></v:shape></w:pict></w:r>'), "Kucha"),
     "picture": (
         paragraph('<w:r><w:drawing><wp:docPr descr="A map of the oasis"/></w:drawing></w:r>'),
         "[Image: A map of the oasis]",

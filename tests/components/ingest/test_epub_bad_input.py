@@ -49,9 +49,8 @@ def symlink():
 
 def overlapping():
     """Two entries of the directory that point at the same bytes."""
-    data = zip_bytes(
-        {**EpubBuilder().entries(), "EPUB/a.bin": b"x" * 5000, "EPUB/b.bin": b"x" * 5000}, zipfile.ZIP_STORED
-    )
+    entries = {**EpubBuilder().entries(), "EPUB/a.bin": b"x" * 5000, "EPUB/b.bin": b"x" * 5000}
+    data = zip_bytes(entries, zipfile.ZIP_STORED)
     first = data.index(b"EPUB/a.bin") - 30
     record = data.rindex(b"EPUB/b.bin") - 46
     return data[: record + 42] + struct.pack("<L", first) + data[record + 46 :]
@@ -213,9 +212,7 @@ READ = {name: (make, TEXT, None) for name, make in HARMLESS.items()} | {
     ),
     "big5-declared": (chapter("<p>國破山河在</p>").replace("UTF-8", "Big5").encode("big5"), "國破山河在", None),
     "public-doctype": (chapter("<p>a&nbsp;b</p>").replace("<html", f"{XHTML}<html", 1), "a b", None),
-    "unfinished-doctype": (
-        '<!DOCTYPE html [<!ENTITY a "b <html><body><p>here</p></body></html>', "here", "entities of its own",
-    ),
+    "unfinished-doctype": ('<!DOCTYPE html [<!ENTITY a "b <html><body><p>here</p></body></html>', "here", "entities of its own"),
     "markup-from-entities": ("<p>&LT;b&GT; &AMP;</p>", "<b> &", None),
     "html-entities": ("<p>&eacute;t&eacute;&nbsp;&mdash; noir</p>", "été — noir", None),
     "duplicate-ids": ("<p id='a'>One</p><p id='a'>Two</p>", "Two", None),
@@ -280,10 +277,8 @@ def test_broken_chapter_is_reported_and_the_rest_read():
 def test_external_entities_are_not_read(tmp_path):
     secret = tmp_path / "secret.txt"
     secret.write_text("the secret")
-    doctype = (
-        f'<!DOCTYPE html [<!ENTITY x SYSTEM "{secret.as_uri()}"><!ENTITY % y SYSTEM "http://example.com/y.dtd"> %y;]>'
-    )
-    page = chapter("<p>Before &x; after.</p>").replace("<html", f"{doctype}<html", 1)
+    external = f'<!ENTITY x SYSTEM "{secret.as_uri()}"><!ENTITY % y SYSTEM "http://example.com/y.dtd"> %y;'
+    page = chapter("<p>Before &x; after.</p>").replace("<html", f"<!DOCTYPE html [{external}]><html", 1)
     result, documents = run(broken_chapter(page))
     assert documents[0].content == "Before &x; after."
     assert "declares entities of its own, which are not expanded" in result["warnings"][0]
@@ -374,9 +369,7 @@ def test_no_mutation_of_a_file_in_the_book_raises(part, seed, cuts):
         assert "could not be read (" not in entry["cause"], entry
 
 
-TAGS = st.sampled_from(
-    "p div section h1 h2 h3 ul ol li table tr td blockquote aside span a sup ruby rt pre br nav dl dd".split()
-)
+TAGS = "p div section h1 h2 h3 ul ol li table tr td blockquote aside span a sup ruby rt pre br nav dl dd".split()
 ATTRIBUTES = st.sampled_from([
     "", " id='n'", " href='#n'", " epub:type='footnote'", " epub:type='noteref' href='#n'", " class='poem'", " hidden=''",
 ])  # fmt: skip
@@ -384,7 +377,7 @@ TREES = st.recursive(
     st.text(st.sampled_from("ab 一二\n"), max_size=6),
     lambda inner: st.builds(
         lambda tag, attributes, children: f"<{tag}{attributes}>{''.join(children)}</{tag}>",
-        TAGS, ATTRIBUTES, st.lists(inner, max_size=4),
+        st.sampled_from(TAGS), ATTRIBUTES, st.lists(inner, max_size=4),
     ),
     max_leaves=25,
 )  # fmt: skip

@@ -82,9 +82,8 @@ def kinds(*chapters):
 
 
 LINKED = "".join(f"<li><a href='c0.xhtml#t{i}'>Theorem {i} on kernels</a> (p. {i})</li>" for i in range(6))
-ENTRIES = "".join(
-    f"<p>{name}, 1{i}, 4{i}–5{i}</p>" for i, name in enumerate("Abel Bolza Cauchy Dini Euler Fermat".split())
-)
+NAMES = "Abel Bolza Cauchy Dini Euler Fermat".split()
+ENTRIES = "".join(f"<p>{name}, 1{i}, 4{i}–5{i}</p>" for i, name in enumerate(NAMES))
 
 
 @pytest.mark.parametrize(
@@ -209,10 +208,8 @@ def test_a_list_of_theorems_in_the_middle_of_a_book_is_a_list(body):
 
 
 def test_theorems_with_their_statements_are_text():
-    found = kinds(
-        "".join(f"<p>Theorem N{n} A matrix is nonsingular. It reduces to the identity.</p>" for n in range(9))
-    )
-    assert [kind for kind, _ in found] == ["text"] * 9
+    theorems = (f"<p>Theorem N{n} A matrix is nonsingular. It reduces to the identity.</p>" for n in range(9))
+    assert [kind for kind, _ in kinds("".join(theorems))] == ["text"] * 9
 
 
 @pytest.mark.parametrize(

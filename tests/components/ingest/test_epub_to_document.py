@@ -142,19 +142,13 @@ def test_ncx_gives_sections_where_there_is_no_nav():
 
 # The mark, and the note.
 MARKS = {
-    "epub-type": (
-        '<a epub:type="noteref" href="#n1">1</a>', '<aside epub:type="footnote" id="n1"><p>A lie.</p></aside>',
-    ),
+    "epub-type": ('<a epub:type="noteref" href="#n1">1</a>', '<aside epub:type="footnote" id="n1"><p>A lie.</p></aside>'),
     "role-with-back-link": (
         '<sup>[<a role="doc-noteref" href="#n1">1</a>]</sup>', '<section role="doc-endnotes"><ol>'
         '<li id="n1" role="doc-endnote"><p>A lie. <a role="doc-backlink" href="#r">↩</a></p></li></ol></section>',
     ),
-    "plain-links-both-ways": (
-        '<a id="r1" href="#n1"><sup>1</sup></a>', '<hr/><p><a id="n1" href="#r1">1</a>. A lie.</p>',
-    ),
-    "class-of-the-list": (
-        '<sup><a href="#n1">[1]</a></sup>', '<div class="footnotes"><p id="n1">[1] A lie.</p></div>',
-    ),
+    "plain-links-both-ways": ('<a id="r1" href="#n1"><sup>1</sup></a>', '<hr/><p><a id="n1" href="#r1">1</a>. A lie.</p>'),
+    "class-of-the-list": ('<sup><a href="#n1">[1]</a></sup>', '<div class="footnotes"><p id="n1">[1] A lie.</p></div>'),
     "anchor-before-the-text": ('<a id="r1" href="#n1">1</a>', '<p><a id="n1"/><a href="#r1">1</a> A lie.</p>'),
     "definition-list": (
         '<a href="#n1" id="r1">*</a>', '<dl><dt id="n1"><a href="#r1">*</a></dt><dd>A lie. <a href="#r1">back</a></dd></dl>',
@@ -193,10 +187,7 @@ def test_endnote_in_another_file_outside_the_reading_order_is_found():
             "<section epub:type='endnotes'><h1>Notes</h1><p id='n7' epub:type='endnote'>To Shu.</p></section>"
         ),
     }
-    for book in (
-        EpubBuilder(chapters=chapters),
-        EpubBuilder(chapters=chapters, nonlinear=("notes.xhtml",)),
-    ):
+    for book in (EpubBuilder(chapters=chapters), EpubBuilder(chapters=chapters, nonlinear=("notes.xhtml",))):
         (document,) = convert(book)
         assert document.content == "He fled [Note: To Shu.]."
         assert document.meta["notes"][0]["anchor"]["href"] == "EPUB/notes.xhtml"
@@ -357,9 +348,8 @@ def test_book_marked_as_front_matter_throughout_is_read_all_the_same():
     book = EpubBuilder(chapters={"c.xhtml": chapter(PARAGRAPH).replace("<body>", "<body epub:type='cover'>")})
     result = EPUBToDocument().run(sources=[ByteStream(book.build(), meta={"file_path": "b.epub"})])
     assert len(result["documents"]) == 1
-    assert result["warnings"] == [
-        "b.epub: the whole text is marked as cover, contents or the like; nothing was left out."
-    ]
+    warning = "b.epub: the whole text is marked as cover, contents or the like; nothing was left out."
+    assert result["warnings"] == [warning]
 
 
 def test_guide_that_calls_a_single_file_cover_and_text_leaves_nothing_out():

@@ -233,8 +233,7 @@ def test_a_note_in_an_attribute_is_put_at_its_mark(mark):
 
 
 def test_a_link_to_a_note_comes_before_what_its_picture_says():
-    mark = (
-        '<a class="duokan-footnote" epub:type="noteref" href="#n"><img class="footnote" alt="Short." src="n.png"/></a>'
-    )
+    picture = '<img class="footnote" alt="Short." src="n.png"/>'
+    mark = f'<a class="duokan-footnote" epub:type="noteref" href="#n">{picture}</a>'
     body = f'<p>He rose{mark} then.</p><aside epub:type="footnote" id="n"><p>At Fanyang, long.</p></aside>'
     assert text(book(body)) == "He rose [Note: At Fanyang, long.] then."

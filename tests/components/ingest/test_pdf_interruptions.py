@@ -62,9 +62,7 @@ HEADS = {
     ],
     "in larger letters than the text": [head(lambda page: "The Roads of the West", size=15)],
     "misread by text recognition": [head(lambda page: ("THE R0ADS.", "TIIE ROADS", "THE ROAD5", "TEE ROADS")[page % 4])],
-    "a stamp over the page": [
-        lambda page: b"BT /N 60 Tf 0.7071 0.7071 -0.7071 0.7071 150 250 Tm (DRAFT COPY) Tj ET\n"
-    ],
+    "a stamp over the page": [lambda page: b"BT /N 60 Tf 0.7071 0.7071 -0.7071 0.7071 150 250 Tm (DRAFT COPY) Tj ET\n"],
     "a stamp in large letters": [lambda page: place("CONFIDENTIAL", 150, 480, size=40, font="N")],
 }  # fmt: skip
 

@@ -79,9 +79,7 @@ ENCODINGS = {
     "WinAnsi": (FRENCH, HELVETICA, coded("cp1252"), 0.5),
     "MacRoman": (FRENCH, simple_font("/MacRomanEncoding"), coded("mac_roman"), 0.5),
     "Standard": (ENGLISH, simple_font("/StandardEncoding"), coded("ascii"), 0.5),
-    "names of glyphs and ligatures": (
-        ENGLISH.replace("river", "official flow"), simple_font(DIFFERENCES), named_glyphs, 0.5,
-    ),
+    "names of glyphs and ligatures": (ENGLISH.replace("river", "official flow"), simple_font(DIFFERENCES), named_glyphs, 0.5),
     "own codes with a table": (CHINESE, cid_font("Identity-H", "Identity", TABLE), own_codes, 1),
     "GBK-EUC-H": (CHINESE, cid_font("GBK-EUC-H", "GB1"), coded("gbk"), 1),
     "UniGB-UTF16-H": (CHINESE, cid_font("UniGB-UTF16-H", "GB1"), coded("utf-16-be"), 1),
@@ -170,9 +168,7 @@ UNREADABLE = {
     )),
     "own codes without a table": (own_codes(CHINESE), cid_font("Identity-H", "Identity")),
     "own codes that are letters moved along": (SHIFTED, cid_font("Identity-H", "Identity")),
-    "a table of private characters": (
-        own_codes(CHINESE), cid_font("Identity-H", "Identity", TABLE),
-    ),
+    "a table of private characters": (own_codes(CHINESE), cid_font("Identity-H", "Identity", TABLE)),
     "bytes that no encoding explains": (bytes(range(0xC0, 0xFF)) * 2, HELVETICA),
     "Japanese bytes of which a Latin font lacks some": (JAPANESE.encode("cp932"), HELVETICA),
     "Chinese bytes in a font with Adobe's own encoding": (CHINESE.encode("gbk"), simple_font("/StandardEncoding")),
@@ -187,11 +183,10 @@ def test_every_page_that_cannot_be_decoded_is_reported_and_not_read(kind):
     built = build_pdf([*pages, place(data, 60, 700)], fonts={"F": font, "N": HELVETICA}, to_unicode=private)
     [document], skipped, warnings = read(built)
     assert (squeezed(document.content), skipped) == (squeezed(ENGLISH[:180]), [])
-    assert warnings == [
-        "a.pdf: 2 of 4 pages have text that cannot be decoded (2, 4); run text recognition (OCR) on the file."
-    ]
+    undecoded = "pages have text that cannot be decoded"
+    assert warnings == [f"a.pdf: 2 of 4 {undecoded} (2, 4); run text recognition (OCR) on the file."]
     documents, [refused], _ = read(build_pdf([place(data, 60, 700)], fonts={"F": font}, to_unicode=private))
-    assert (documents, refused["cause"]) == ([], "1 of 1 pages have text that cannot be decoded (1)")
+    assert (documents, refused["cause"]) == ([], f"1 of 1 {undecoded} (1)")
 
 
 def test_glyphs_that_are_numbered_like_letters_are_text():
@@ -382,11 +377,7 @@ def test_columns_of_vertical_writing_are_read_from_the_right():
 
 def test_a_title_over_columns_and_a_number_between_them_belong_to_neither():
     title = "Minutes of the Council of the Western Garrison at Kucha"
-    left = (
-        "The committee reviewed the|annual report and approved|the budget of nine hundred|silver bars this year.".split(
-            "|"
-        )
-    )
+    left = "The committee reviewed the|annual report and approved|the budget of nine hundred|silver bars.".split("|")
     right = "In the second matter it was|decided that the old bridge|be taken down.".split("|")
     cells = [(line, x, row) for x, column in ((60, left), (330, right)) for row, line in enumerate(column)]
     rows = [place(line, x, 700 - 16 * row) for line, x, row in sorted(cells, key=lambda cell: (cell[2], cell[1]))]

@@ -30,9 +30,7 @@ REFUSED = {
     "epub that is a pdf": ("a.epub", b"%PDF-1.7\n...", "its name says EPUB, but its content is a PDF", "ending"),
     "pdf that is html": ("a.pdf", b"<!DOCTYPE html><html></html>", "its content is an HTML page", "ending"),
     "pdf that is text": ("a.pdf", b"just words", "its content is something else", "ending"),
-    "docx that is an old doc": (
-        "a.docx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1...", "password-protected Office", "ending",
-    ),
+    "docx that is an old doc": ("a.docx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1...", "password-protected Office", "ending"),
     "text that is a zip": ("a.txt", zip_bytes({"a": "b"}), "its content is a zip archive", "ending"),
     "text that is a picture": ("a.txt", b"\x89PNG\r\n\x1a\n....", "a PNG picture", "ending"),
     "markdown that is a program": ("a.md", b"\x7fELF\x02\x01....", "a program", "ending"),
