@@ -101,10 +101,8 @@ def test_earlier_turns_are_messages_with_the_passages_that_were_new_then(store, 
     assert (FIRE.content in second, RAIN.content in second) == (False, True)  # shown once, then named
     assert "How did the fire start?" in first
     assert (said, again) == ("In a bakery [1].", "Rain put it out [2], after four days [1].")
-    assert [(one.id, one.meta["number"], one.content) for one in found["shown"]] == [
-        ("fire", 1, FIRE.content),
-        ("rain", 2, RAIN.content),
-    ]
+    shown = [(one.id, one.meta["number"], one.content) for one in found["shown"]]
+    assert shown == [("fire", 1, FIRE.content), ("rain", 2, RAIN.content)]
     assert found["thread"] == {"start": 1}
 
 

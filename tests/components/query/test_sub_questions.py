@@ -30,12 +30,8 @@ def test_a_placeholder_is_a_need_and_needs_of_what_is_not_there_are_dropped():
 
 
 def test_what_is_left_out_moves_the_numbers_of_those_behind():
-    plan = read(
-        {"text": WHOLE.upper()},
-        {"text": "Who took Caizhou?"},
-        {"text": "who took caizhou"},
-        {"text": "Who was the father of {2}?", "needs": [2]},
-    )
+    twice = [{"text": WHOLE.upper()}, {"text": "Who took Caizhou?"}, {"text": "who took caizhou"}]
+    plan = read(*twice, {"text": "Who was the father of {2}?", "needs": [2]})
     assert plan == [part(1, "Who took Caizhou?"), part(2, "Who was the father of {1}?", (1,))]
 
 

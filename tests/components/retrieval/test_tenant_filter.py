@@ -23,10 +23,8 @@ def test_no_filters_of_the_caller_leave_the_tenant(empty):
 
 def test_the_callers_filters_are_joined_by_and():
     title = {"field": "meta.title", "operator": "==", "value": "舊唐書"}
-    assert TenantFilter().run(tenant_id="a", filters=title)["filters"] == {
-        "operator": "AND",
-        "conditions": [TENANT, title],
-    }
+    joined = TenantFilter().run(tenant_id="a", filters=title)["filters"]
+    assert joined == {"operator": "AND", "conditions": [TENANT, title]}
 
 
 @pytest.mark.parametrize("tenant", ["", "  ", None, 7])
