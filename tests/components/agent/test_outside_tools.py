@@ -33,16 +33,10 @@ def test_a_person_is_told_in_sentences_of_the_questions_language(cbdb, services)
     (chinese,) = cbdb.run("王安石")["documents"]
     (english,) = cbdb.run(" Wang  Anshi ", language="en")["documents"]
     assert chinese.content.splitlines() == [
-        "王安石（Wang Anshi）是宋朝人。",
-        "王安石生于1021年。",
-        "王安石卒于1086年。",
-        "王安石享年66岁。",
-        "王安石籍贯臨川。",
-        "王安石的字：介甫。",
-        "王安石的號：半山。",
-        "王安石的亲属：王益（父）。",
+        "王安石（Wang Anshi）是宋朝人。", "王安石生于1021年。", "王安石卒于1086年。", "王安石享年66岁。",
+        "王安石籍贯臨川。", "王安石的字：介甫。", "王安石的號：半山。", "王安石的亲属：王益（父）。",
         "王安石的官职：參知政事。",
-    ]
+    ]  # fmt: skip
     assert english.content.splitlines()[1] == "Wang Anshi (王安石) was born in 1021."
     address = f"{services.url}/person.php?id=1762"
     assert chinese.meta == {

@@ -41,7 +41,6 @@ def test_the_filters_decide_whose_passages_are_read(reader):
 @pytest.mark.parametrize("number", [0, 7, -1])
 def test_a_number_that_there_is_not_is_a_wrong_argument(reader, number):
     shown = [passage("a", 3, number=2), Document(content="x", meta={"number": 7, "origin": "tool"})]
-    with pytest.raises(
-        WrongArgumentsError, match=rf"\[{number}\] is not a passage of the library; its passages are: \[2\]"
-    ):
+    told = rf"\[{number}\] is not a passage of the library; its passages are: \[2\]"
+    with pytest.raises(WrongArgumentsError, match=told):
         reader.run(number, passages=shown, filters=of("a"))

@@ -23,11 +23,8 @@ PROMPT = [
     ChatMessage.from_system("Rules.\n<tools></tools>\nEnd."),
     ChatMessage.from_user("<sources>…</sources>", meta={"prompt": "agent", "prompt_hash": "0", "other": 1}),
 ]
-WALL = Document(
-    id="wall",
-    content="The wall was pulled down in 904.",
-    meta={"number": 1, "source": "wall.txt", "source_id": "s", "position": 4},
-)
+NUMBERED = {"number": 1, "source": "wall.txt", "source_id": "s", "position": 4}
+WALL = Document(id="wall", content="The wall was pulled down in 904.", meta=NUMBERED)
 
 
 @component
@@ -246,10 +243,8 @@ def test_it_works_without_an_event_loop_too():
     agent = ToolAgent(model, tools=[Tool(does=[page("In 905.")])])
     result = agent.run(PROMPT, [WALL], FILTERS, "When?", streaming_callback=chunks.append)
     assert result["replies"][0].text == "In 904. [1]"
-    assert [(bool(chunk.tool_calls), bool(chunk.tool_call_result)) for chunk in chunks] == [
-        (True, False),
-        (False, True),
-    ]
+    assert [bool(chunk.tool_calls) for chunk in chunks] == [True, False]
+    assert [bool(chunk.tool_call_result) for chunk in chunks] == [False, True]
     assert chunks[1].meta["numbers"] == [2]
 
 

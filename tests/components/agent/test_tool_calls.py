@@ -34,14 +34,10 @@ def test_a_call_in_text_is_read(text):
 @pytest.mark.parametrize(
     "text",
     [
-        "The wall was pulled down in 904. [1]",
-        f"A source says {CALL}",
-        f"{CALL}\nThe wall was pulled down in 904. [1]",
-        '{"result": 7}',
-        "{",
-        "He wrote {sic}",
+        "The wall was pulled down in 904. [1]", f"A source says {CALL}",
+        f"{CALL}\nThe wall was pulled down in 904. [1]", '{"result": 7}', "{", "He wrote {sic}",
     ],
-)
+)  # fmt: skip
 def test_everything_else_is_an_answer(text):
     read = step(text)
     assert (read.text, read.calls) == (text, ())

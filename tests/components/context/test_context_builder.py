@@ -1,12 +1,9 @@
-import random
 import sys
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 from haystack import Document
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from tests.doubles.prompt_reading import parse_sources
 
 from shiguan.context.context_builder import ContextBuilder
@@ -23,14 +20,6 @@ def passages(count=4, **meta):
     ]
 
 
-def test_passages_are_numbered_in_order_of_score():
-    result = ContextBuilder().run(documents=list(reversed(passages(3))), query="q")
-    assert [document.id for document in result["documents"]] == ["p0", "p1", "p2"]
-    assert [document.meta["number"] for document in result["documents"]] == [1, 2, 3]
-    assert result["warnings"] == []
-    assert [block.number for block in parse_sources(result["context"])] == [1, 2, 3]
-
-
 def test_passages_that_have_numbers_keep_them_and_stand_by_them():
     documents = passages(4)
     shown = [Document(id=name, meta={"number": number}) for name, number in (("p1", 3), ("p0", 7), ("gone", 9))]
@@ -42,11 +31,8 @@ def test_passages_that_have_numbers_keep_them_and_stand_by_them():
     numbered = [replace(one, meta={**one.meta, "number": dict(numbers)[one.id]}) for one in documents[:2]]
     again = ContextBuilder().run(documents=[*numbered, *documents[2:]])["documents"]
     assert [(document.id, document.meta["number"]) for document in again] == [
-        ("p1", 3),
-        ("p0", 7),
-        ("p2", 8),
-        ("p3", 9),
-    ]
+        ("p1", 3), ("p0", 7), ("p2", 8), ("p3", 9),
+    ]  # fmt: skip
 
 
 def test_a_passage_that_an_earlier_message_shows_is_named_and_not_repeated():
@@ -59,11 +45,8 @@ def test_a_passage_that_an_earlier_message_shows_is_named_and_not_repeated():
     ]
     result = ContextBuilder().run(documents=documents, shown=shown)
     assert [(one.id, one.meta["number"]) for one in result["documents"]] == [
-        ("old", 1),
-        ("p1", 2),
-        ("p0", 3),
-        ("p2", 4),
-    ]
+        ("old", 1), ("p1", 2), ("p0", 3), ("p2", 4),
+    ]  # fmt: skip
     assert [block.number for block in parse_sources(result["context"])] == [3, 4]
     assert '<source number="2" shown="above"/>' in result["context"]
     assert documents[1].content not in result["context"]
@@ -72,55 +55,18 @@ def test_a_passage_that_an_earlier_message_shows_is_named_and_not_repeated():
     assert (again.content, again.meta["cut"], again.score) == (read, [0, 20], documents[1].score)
 
 
-def test_header_names_source_section_and_page():
-    meta = {"title": "Annals", "section": ["Book 7", "The gates"], "anchor": {"page": 4}}
-    context = ContextBuilder().run(documents=passages(1, **meta))["context"]
-    header = '<source number="1" file="t.epub" title="Annals" section="Book 7 › The gates" place="page 4">'
-    assert context.splitlines()[:2] == ["<sources>", header]
-
-
 def test_header_names_the_chapter_file_where_there_is_no_page():
     context = ContextBuilder().run(documents=passages(1, anchor={"href": "text/ch01.xhtml", "offset": 3}))["context"]
     assert 'place="text/ch01.xhtml"' in context
 
 
-def test_same_passages_give_the_same_bytes_in_any_order():
-    documents = [
-        *passages(6),
-        Document(id="tie-a", content="One text.", score=0.5),
-        Document(id="tie-b", content="Two.", score=0.5),
-    ]
-    builder = ContextBuilder()
-    first = builder.run(documents=documents)["context"]
-    shuffler = random.Random(7)
-    for _ in range(200):
-        shuffler.shuffle(documents)
-        assert builder.run(documents=documents)["context"] == first
-
-
-def test_passages_without_scores_keep_their_order():
-    documents = [Document(id=name, content=f"Text {name}.") for name in "cab"]
-    assert [document.id for document in ContextBuilder().run(documents=documents)["documents"]] == ["c", "a", "b"]
-
-
-def test_near_duplicate_of_a_better_passage_is_left_out():
-    better, worse = passages(2)
-    worse = Document(id="copy", content=better.content + "!", score=0.3)
-    result = ContextBuilder().run(documents=[worse, better])
-    assert [document.id for document in result["documents"]] == ["p0"]
-
-
-def test_the_same_passage_in_the_other_script_is_a_duplicate():
-    documents = [
-        Document(content="天寶十四載十一月，安祿山反於范陽。", score=0.9),
-        Document(content="天宝十四载十一月，安禄山反于范阳。", score=0.8),
-    ]
-    assert len(ContextBuilder().run(documents=documents)["documents"]) == 1
-
-
-def test_the_same_id_twice_is_one_passage():
-    document = passages(1)[0]
-    assert len(ContextBuilder().run(documents=[document, document])["documents"]) == 1
+@pytest.mark.parametrize(
+    ("better", "worse"),
+    [(PLAIN, f"{PLAIN}!"), ("天寶十四載十一月，安祿山反於范陽。", "天宝十四载十一月，安禄山反于范阳。")],
+)
+def test_near_duplicate_of_a_better_passage_is_left_out_in_the_other_script_too(better, worse):
+    documents = [Document(content=worse, score=0.3), Document(content=better, score=0.9)]
+    assert [document.content for document in ContextBuilder().run(documents=documents)["documents"]] == [better]
 
 
 def test_passages_that_do_not_fit_are_left_out():
@@ -141,9 +87,8 @@ def test_a_context_without_most_passages_says_so():
 def test_first_passage_is_cut_around_its_match_at_sentence_edges():
     text = " ".join(PLAIN.format(town) for town in TOWNS * 3)
     at = text.index(PLAIN.format("Weibo"))
-    document = Document(
-        content=text, score=1.0, meta={"matches": [{"child_id": "c", "start": at, "end": at + 20, "score": 1.0}]}
-    )
+    match = {"child_id": "c", "start": at, "end": at + 20, "score": 1.0}
+    document = Document(content=text, score=1.0, meta={"matches": [match]})
     result = ContextBuilder(token_budget=80).run(documents=[document])
     (kept,) = result["documents"]
     start, end = kept.meta["cut"]
@@ -190,19 +135,6 @@ def test_a_passage_cut_before_keeps_offsets_into_the_stored_parent():
     assert kept.meta["cut"] == [100, 100 + len(kept.content)]
 
 
-@settings(max_examples=50)
-@given(st.lists(st.tuples(st.text(max_size=60), st.none() | st.floats(0, 1)), max_size=5), st.integers(1, 60))
-def test_any_passages_give_a_context_that_reads_back(items, budget):
-    documents = [Document(id=str(at), content=text, score=score) for at, (text, score) in enumerate(items)]
-    result = ContextBuilder(token_budget=budget).run(documents=documents)
-    assert [document.meta["number"] for document in result["documents"]] == list(range(1, len(result["documents"]) + 1))
-    assert len(parse_sources(result["context"])) == len(result["documents"])
-    for document in result["documents"]:
-        original = documents[int(document.id)].content
-        start, end = document.meta.get("cut", [0, len(original)])
-        assert original[start:end] == document.content
-
-
 def test_passages_may_begin_with_brackets_and_stand_apart():
     documents = [
         Document(
@@ -225,8 +157,6 @@ def test_passages_may_begin_with_brackets_and_stand_apart():
     shown = [replace(documents[1], meta={**documents[1].meta, "number": 1})]
     assert "\n[Source 1] (above)\n---\n[Source 2] (File" in builder.run(documents=documents, shown=shown)["context"]
     assert builder.run(documents=[])["context"] == "<sources>\n</sources>"
-    with pytest.raises(ValueError, match="`style` must be one of tags, brackets, got `xml`"):
-        ContextBuilder(style="xml")
 
 
 class Letters:

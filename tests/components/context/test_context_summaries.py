@@ -87,15 +87,9 @@ def test_a_claim_that_cites_a_summary_is_checked_against_the_passage(stand_in_ll
     assert passages()[2].content[citation["start"] : citation["end"]] == citation["quote"]
 
 
+# Empty, not a text, names that nobody had mentioned, a refusal.
 @pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        5,
-        None,
-        "The governor of Fanyang burnt 4,000 carts.",  # nobody had mentioned these
-        "我无法概括这段资料，因为它与问题无关。",
-    ],
+    "text", ["", 5, "The governor of Fanyang burnt 4,000 carts.", "我无法概括这段资料，因为它与问题无关。"]
 )
 def test_an_unusable_summary_is_not_read(stand_in_llm, text):
     result = built(stand_in_llm, SAID | {"3": text})

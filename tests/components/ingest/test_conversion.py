@@ -52,10 +52,8 @@ def test_a_relative_path_is_looked_up_from_where_the_caller_is_now(reading, tmp_
 def test_a_file_whose_converter_found_no_text_is_reported(reading):
     for data, name in ((build_pdf([b""]), "scan.pdf"), (b"---\ntitle: x\n---\n", "a.md")):
         answer = read(reading, data, name)
-        assert (answer["documents"], [entry["cause"] for entry in answer["skipped"]]) == (
-            [],
-            ["no text was found in it"],
-        )
+        causes = [entry["cause"] for entry in answer["skipped"]]
+        assert (answer["documents"], causes) == ([], ["no text was found in it"])
 
 
 MANY = b"<html><body>" + b"<p>x</p>" * 1_000_000

@@ -86,9 +86,7 @@ CONSTRUCTS = {
         "The toll is nine coins.",
     ),
     "shape": (paragraph("<w:r><w:drawing><a:t>Drawn words</a:t></w:drawing></w:r>"), "Drawn words"),
-    "letters drawn": (
-        paragraph('<w:r><w:pict><v:shape><v:textpath string="Kucha"/></v:shape></w:pict></w:r>'), "Kucha",
-    ),
+    "letters drawn": (paragraph('<w:r><w:pict><v:shape><v:textpath string="Kucha"/></v:shape></w:pict></w:r>'), "Kucha"),
     "picture": (
         paragraph('<w:r><w:drawing><wp:docPr descr="A map of the oasis"/></w:drawing></w:r>'),
         "[Image: A map of the oasis]",
@@ -126,7 +124,7 @@ CONSTRUCTS = {
     ),
     "endnote": (
         paragraph("The pay", '<w:r><w:endnoteReference w:id="2"/></w:r>', "."),
-        "The pay [Note: One bolt a month.] .",
+        "The pay [Note: One bolt a month.].",
     ),
     "raised word": (paragraph("the 19", run("th", RAISED), " day"), "the 19th day"),
     "raised by its position": (
@@ -150,34 +148,21 @@ def words(result):
     return "\n".join(document.content for document in result["documents"]).split()
 
 
+INSIDE = {
+    "body": "{}",
+    "control": "<w:sdt><w:sdtContent>{}</w:sdtContent></w:sdt>",
+    "cell": "<w:tbl><w:tr><w:tc>{}</w:tc></w:tr></w:tbl>",
+}
+
+
+@pytest.mark.parametrize("inside", INSIDE)
 @pytest.mark.parametrize("namespaces", [TRANSITIONAL, STRICT], ids=["transitional", "strict"])
 @pytest.mark.parametrize("name", CONSTRUCTS)
-def test_every_construct_is_read_where_it_stands(name, namespaces):
+def test_every_construct_is_read_where_it_stands(name, namespaces, inside):
     markup, seen = CONSTRUCTS[name]
-    file = DocxBuilder(paragraph(BEFORE) + markup + paragraph(AFTER), namespaces=namespaces, **NOTES)
-    assert " ".join(words(convert(file))).replace("] .", "].") == f"{BEFORE} {seen} {AFTER}".replace("] .", "].")
-
-
-def test_of_forty_files_at_most_five_words_in_a_thousand_are_not_read():
-    """Each construct in a cell of a table, in a control and in a text box, and beside every other."""
-    inside = {
-        "cell": lambda markup: table([paragraph("Cell"), markup + paragraph("end")]),
-        "control": lambda markup: f"<w:sdt><w:sdtContent>{markup}</w:sdtContent></w:sdt>",
-    }
-    visible = read = files = 0
-    for wrap in inside.values():
-        for markup, seen in CONSTRUCTS.values():
-            found = words(convert(DocxBuilder(paragraph(BEFORE) + wrap(markup) + paragraph(AFTER), **NOTES)))
-            expected = [word for word in f"{BEFORE} {seen} {AFTER}".split() if word.strip("|.") != ""]
-            rest = [word.strip(".|") for word in found]
-            files += 1
-            visible += len(expected)
-            for word in (word.strip(".|") for word in expected):
-                if word in rest:
-                    rest.remove(word)
-                    read += 1
-    assert files >= 40
-    assert read >= 0.995 * visible
+    body = paragraph(BEFORE) + INSIDE[inside].replace("{}", markup) + paragraph(AFTER)
+    found = words(convert(DocxBuilder(body, namespaces=namespaces, **NOTES)))
+    assert found == f"{BEFORE} {seen} {AFTER}".split()
 
 
 def test_all_constructs_of_one_file_are_read_in_their_order():
@@ -185,8 +170,7 @@ def test_all_constructs_of_one_file_are_read_in_their_order():
     found = " ".join(words(convert(DocxBuilder(body, **NOTES))))
     at = 0
     for name, (_, seen) in CONSTRUCTS.items():
-        # A note is put where the text refers to it first.
-        at = found.find(seen.replace("] .", "]."), at)
+        at = found.find(seen, at)
         assert at >= 0, name
 
 
@@ -206,10 +190,8 @@ def test_headings_quotations_captions_and_contents_are_known_by_their_styles():
         + paragraph("North", style="o") + paragraph("They fled.", style="q") + paragraph("Figure 1. A map.", style="c")
         + paragraph("Late", properties='<w:outlineLvl w:val="0"/>') + paragraph("Around.", style="x")
     )  # fmt: skip
-    found = [
-        (d.meta["section"], d.meta["kind"], d.content) for d in convert(DocxBuilder(body, styles=STYLES))["documents"]
-    ]
-    assert found == [
+    documents = convert(DocxBuilder(body, styles=STYLES))["documents"]
+    assert [(d.meta["section"], d.meta["kind"], d.content) for d in documents] == [
         (["Tang", "War"], "text", "In 755."),
         (["Tang", "War", "North"], "quote", "They fled."),
         (["Tang", "War", "North"], "caption", "Figure 1. A map."),
@@ -248,17 +230,10 @@ def test_labels_that_word_counts_are_read_where_they_are_words():
 
     styles = '<w:style w:styleId="Article"><w:pPr><w:numPr><w:numId w:val="2"/></w:numPr></w:pPr></w:style>'
     body = [
-        numbered("围城", 0),
-        paragraph("It fell.", style="Article"),
-        numbered("Alone.", 2),
-        numbered("In it.", 3),
-        paragraph("Again.", style="Article"),
-        numbered("再围", 0),
-        paragraph("Anew.", style="Article"),
-        numbered("末章", 0, 3),
-        numbered("后记", 0, 3),
-        numbered("No list.", 0, 0),
-    ]
+        numbered("围城", 0), paragraph("It fell.", style="Article"), numbered("Alone.", 2), numbered("In it.", 3),
+        paragraph("Again.", style="Article"), numbered("再围", 0), paragraph("Anew.", style="Article"),
+        numbered("末章", 0, 3), numbered("后记", 0, 3), numbered("No list.", 0, 0),
+    ]  # fmt: skip
     parts = {"word/numbering.xml": NUMBERING.format(**TRANSITIONAL)}
     result = convert(DocxBuilder("".join(body), styles=styles, parts=parts).build())
     assert [document.content for document in result["documents"]] == [
@@ -295,9 +270,8 @@ def test_the_mark_that_a_writer_gives_a_note_is_no_text():
 
 
 def test_notes_have_their_places_and_one_that_is_missing_is_told():
-    body = paragraph(
-        "碎叶城", '<w:r><w:footnoteReference w:id="2"/></w:r>', "十二门", '<w:r><w:footnoteReference w:id="9"/></w:r>'
-    )
+    marks = ['<w:r><w:footnoteReference w:id="2"/></w:r>', '<w:r><w:footnoteReference w:id="9"/></w:r>']
+    body = paragraph("碎叶城", marks[0], "十二门", marks[1])
     result = convert(DocxBuilder(body, footnotes={2: paragraph("筑城在调露元年。")}))
     [document] = result["documents"]
     assert document.content == "碎叶城[脚注：筑城在调露元年。]十二门"
@@ -307,12 +281,8 @@ def test_notes_have_their_places_and_one_that_is_missing_is_told():
 
 def test_what_is_left_out_is_told_with_its_kind_and_number():
     header = DocxBuilder("").part("hdr", paragraph("The Kucha Papers"))
-    body = paragraph(
-        "Seen.",
-        run("hidden", "<w:vanish/>"),
-        '<w:r><w:sym w:char="F0E0"/></w:r>',
-        "<w:del><w:r><w:delText>gone</w:delText></w:r></w:del>",
-    )
+    gone = "<w:del><w:r><w:delText>gone</w:delText></w:r></w:del>"
+    body = paragraph("Seen.", run("hidden", "<w:vanish/>"), '<w:r><w:sym w:char="F0E0"/></w:r>', gone)
     link = '<Relationships><Relationship Type="x/relationships/aFChunk" Target="/word/a.mht"/></Relationships>'
     parts = {"word/header1.xml": header, "word/a.mht": "<p>12345</p>", "word/_rels/document.xml.rels": link}
     result = convert(DocxBuilder(body, parts=parts))
@@ -362,10 +332,7 @@ def test_equations_are_written_in_one_readable_line(markup):
         (zip_bytes({"word/document.xml": bytes(30_000_000)}), "more than 100 to 1"),
         (DocxBuilder("<w:p><w:r>").build(), "its part `word/document.xml` is damaged"),
         (DocxBuilder(paragraph("")).build(), "no text was found in it"),
-        (
-            DocxBuilder(f"{'<w:sdt>' * 2000}{paragraph('x')}{'</w:sdt>' * 2000}").build(),
-            "nested hundreds of levels deep",
-        ),
+        (DocxBuilder(f"{'<w:sdt>' * 2000}{paragraph('x')}{'</w:sdt>' * 2000}").build(), "nested hundreds of levels"),
     ],
     ids=["cut off", "another zip", "bomb", "not well-formed", "empty", "nested"],
 )

@@ -23,9 +23,8 @@ def test_run_gives_copies_with_vectors_in_their_order():
 
 def test_named_meta_fields_are_embedded_before_the_content():
     document = Document(content="守睢阳。", meta={"title": "张巡传", "empty": None})
-    (embedded,) = E5DocumentEmbedder(meta_fields_to_embed=["title", "empty", "none"]).run(documents=[document])[
-        "documents"
-    ]
+    embedder = E5DocumentEmbedder(meta_fields_to_embed=["title", "empty", "none"])
+    (embedded,) = embedder.run(documents=[document])["documents"]
     wanted = engine_module.engine().embed(["张巡传\n守睢阳。"], "passage")[0]
     assert embedded.embedding == pytest.approx(wanted.tolist())
     assert embedded.content == "守睢阳。"

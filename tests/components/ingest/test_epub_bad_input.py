@@ -49,9 +49,8 @@ def symlink():
 
 def overlapping():
     """Two entries of the directory that point at the same bytes."""
-    data = zip_bytes(
-        {**EpubBuilder().entries(), "EPUB/a.bin": b"x" * 5000, "EPUB/b.bin": b"x" * 5000}, zipfile.ZIP_STORED
-    )
+    entries = {**EpubBuilder().entries(), "EPUB/a.bin": b"x" * 5000, "EPUB/b.bin": b"x" * 5000}
+    data = zip_bytes(entries, zipfile.ZIP_STORED)
     first = data.index(b"EPUB/a.bin") - 30
     record = data.rindex(b"EPUB/b.bin") - 46
     return data[: record + 42] + struct.pack("<L", first) + data[record + 46 :]
@@ -91,13 +90,11 @@ OUTSIDE = "leads out of the archive"
 REFUSED = {
     "empty-file": (lambda: b"", "the file is empty (0 bytes)"),
     "text-file": (lambda: b"This is a plain text file.", "is not a zip archive"),
-    "pdf-with-wrong-extension": (lambda: b"%PDF-1.7 ...", "is not a zip archive"),
     "only-the-first-two-bytes": (lambda: b"PK", "the zip archive is cut off"),
     "truncated-by-half": (lambda: EpubBuilder().build()[:700], "the zip archive is cut off"),
     "truncated-by-a-byte": (lambda: EpubBuilder().build()[:-1], "the zip archive"),
     "directory-garbled": (lambda: patched(EpubBuilder().build(), b"PK\x01\x02", b"PK\x07\x07"), "the zip archive is damaged"),
     "zip-that-is-no-epub": (lambda: zip_bytes({"notes.txt": "hello"}), "this zip archive is not an EPUB"),
-    "empty-zip": (lambda: zip_bytes({}), "this zip archive is not an EPUB"),
     "container-names-nothing": (lambda: with_files(**{"META-INF__container.xml": "<container/>"}), "names no package file"),
     "container-is-garbage": (lambda: with_files(**{"META-INF__container.xml": b"\x00\xff"}), "names no package file"),
     "opf-missing": (lambda: container("EPUB/none.opf"), "its package file `EPUB/none.opf` is missing"),
@@ -141,116 +138,92 @@ def test_bad_book_is_skipped_with_its_cause_and_the_others_go_in(make, cause):
     assert "Error" not in entry["cause"]
 
 
-def broken_chapter(data, **options):
+def broken_chapter(data):
     chapters = {"ch1.xhtml": data, "ch2.xhtml": chapter("<h1>Two</h1>" + PARAGRAPH)}
-    return EpubBuilder(chapters=chapters, **options).build()
+    return EpubBuilder(chapters=chapters).build()
 
 
 GB = "安禄山起兵于范阳，河北诸郡望风瓦解，天下承平日久，人不知战。" * 8
 XHTML = '<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.1//EN" "http://www.w3.org/TR/xhtml11/DTD/xhtml11.dtd">'
-# A body is that of a book's first chapter; anything else makes the book.
-READ = {
-    "wrong-mimetype": (lambda: with_files(mimetype="application/zip"), TEXT, None),
-    "no-mimetype": (lambda: with_files(mimetype=None), TEXT, None),
-    "no-container-but-an-opf": (lambda: with_files(**{"META-INF__container.xml": None}), TEXT, None),
-    "fonts-obfuscated-idpf": (lambda: encrypted("http://www.idpf.org/2008/embedding", "f.otf"), TEXT, None),
-    "fonts-obfuscated-adobe": (lambda: encrypted("http://ns.adobe.com/pdf/enc#RC", "f.otf"), TEXT, None),
-    "rights-without-encryption": (lambda: with_files(**{"META-INF__rights.xml": "<rights/>"}), TEXT, None),
-    "backslashes-as-separators": (
-        lambda: zip_bytes({name.replace("EPUB/", "EPUB\\"): data for name, data in EpubBuilder().entries().items()}),
-        TEXT,
-        None,
+XHTML_TYPE = 'media-type="application/xhtml+xml"'
+# What costs nothing and needs no word.
+HARMLESS = {
+    "wrong-mimetype": lambda: with_files(mimetype="application/zip"),
+    "no-mimetype": lambda: with_files(mimetype=None),
+    "no-container-but-an-opf": lambda: with_files(**{"META-INF__container.xml": None}),
+    "fonts-obfuscated-idpf": lambda: encrypted("http://www.idpf.org/2008/embedding", "f.otf"),
+    "fonts-obfuscated-adobe": lambda: encrypted("http://ns.adobe.com/pdf/enc#RC", "f.otf"),
+    "rights-without-encryption": lambda: with_files(**{"META-INF__rights.xml": "<rights/>"}),
+    "backslashes-as-separators": lambda: zip_bytes(
+        {name.replace("EPUB/", "EPUB\\"): data for name, data in EpubBuilder().entries().items()}
     ),
-    "small-and-repetitive": (lambda: with_files(**{"EPUB__pad.txt": b" " * 2**20}), TEXT, None),
-    "unclosed-tags": (lambda: broken_chapter("<html><body><p>First<br><p>The <b>bold <i>move</b> ends"), "The bold move ends", "not well-formed"),
-    "bare-ampersand-and-less-than": (
-        "<p>Gao & Shi, 3 < 4 &unknown; men</p>",
-        "Gao & Shi, 3 < 4 &unknown; men", "not well-formed",
-    ),
+    "small-and-repetitive": lambda: with_files(**{"EPUB__pad.txt": b" " * 2**20}),
+    "package-cut-off": lambda: with_files(**{"EPUB__book.opf": EpubBuilder().opf().replace("</package>", "")}),
+    "dangling-manifest-item": lambda: EpubBuilder(
+        manifest_extra='<item id="d" href="no.mp3" media-type="audio/mpeg"/>'
+    ).build(),
+    "fallback-cycle": lambda: EpubBuilder(
+        manifest_extra='<item id="p" href="p.pdf" media-type="application/pdf" fallback="q"/>'
+        '<item id="q" href="q.pdf" media-type="application/pdf" fallback="p"/>',
+        spine=["p", "ch1.xhtml"],
+    ).build(),
+    "spine-names-a-file-twice": lambda: EpubBuilder(spine=["ch1.xhtml", "ch1.xhtml"]).build(),
+    "nav-that-links-to-itself": lambda: EpubBuilder(
+        nav='<li><a href="nav.xhtml">Self</a><ol><li><a href="nav.xhtml#x">x</a></li></ol></li>'
+    ).build(),
+    "nav-of-great-depth": lambda: EpubBuilder(
+        nav="<li><a href='ch1.xhtml'>x</a><ol>" * 300 + "</ol></li>" * 300
+    ).build(),
+    "ncx-of-great-depth": lambda: EpubBuilder(
+        ncx="<navPoint><navLabel><text>x</text></navLabel><content src='ch1.xhtml'/>" * 300 + "</navPoint>" * 300
+    ).build(),
+    "nav-garbage": lambda: with_files(**{"EPUB__nav.xhtml": b"\xff\xfe\x00"}),
+    "percent-encoded-name": lambda: EpubBuilder(
+        chapters={}, spine=["c"], files={"EPUB/第 一章.xhtml": chapter(PARAGRAPH)},
+        manifest_extra=f'<item id="c" href="%E7%AC%AC%20%E4%B8%80%E7%AB%A0.xhtml" {XHTML_TYPE}/>',
+    ).build(),
+    "href-of-another-case-with-a-fragment": lambda: EpubBuilder(
+        chapters={}, spine=["c"], files={"EPUB/Text/Ch1.xhtml": chapter(PARAGRAPH)},
+        manifest_extra=f'<item id="c" href="text/CH1.XHTML#top" {XHTML_TYPE}/>',
+    ).build(),
+}  # fmt: skip
+SOUP = "not well-formed"
+# The body of a book's first chapter, or the whole chapter, or what makes the book; its text, and the warning.
+READ = {name: (make, TEXT, None) for name, make in HARMLESS.items()} | {
+    "unclosed-tags": ("<html><body><p>First<br><p>The <b>bold <i>move</b> ends", "The bold move ends", SOUP),
+    "bare-ampersand-and-less-than": ("<p>Gao & Shi, 3 < 4 &unknown; men</p>", "Gao & Shi, 3 < 4 &unknown; men", SOUP),
     "undeclared-epub-prefix": (
-        lambda: broken_chapter(chapter("<p epub:type='x'>Prefix</p>").replace('xmlns:epub="http://www.idpf.org/2007/ops"', "")),
-        "Prefix",
-        None,
+        chapter("<p epub:type='x'>Prefix</p>").replace('xmlns:epub="http://www.idpf.org/2007/ops"', ""), "Prefix", None,
     ),
-    "self-closed-anchor-in-tag-soup": (lambda: broken_chapter("<html><body><a id='x'/><p>One<p>Two</body>"), "Two", "not well-formed"),
+    "self-closed-anchor-in-tag-soup": ("<html><body><a id='x'/><p>One<p>Two</body>", "Two", SOUP),
     "nul-bytes": ("<p>be\x00fore</p>", "before", "1 control characters were removed"),
     "nul-reference": ("<p>be&#0;fore</p>", "before", None),
-    "gb18030-declared": (
-        lambda: broken_chapter(chapter(f"<p>{GB}</p>").replace("UTF-8", "gb2312").encode("gb18030")), GB, None,
-    ),
-    "gb18030-not-declared": (
-        lambda: broken_chapter(f"<html><body><p>{GB}</p></body></html>".encode("gb18030")), GB, "was read as gb18030",
-    ),
-    "gb18030-declared-as-utf-8": (
-        lambda: broken_chapter(chapter(f"<p>{GB}</p>").encode("gb18030")), GB, "was read as gb18030",
-    ),
-    "utf-16-with-mark": (lambda: broken_chapter(chapter("<p>Wide text</p>").encode("utf-16")), "Wide text", None),
-    "utf-16-without-mark": (lambda: broken_chapter(chapter("<p>Wide text</p>").encode("utf-16-le")), "Wide text", None),
+    "gb18030-declared": (chapter(f"<p>{GB}</p>").replace("UTF-8", "gb2312").encode("gb18030"), GB, None),
+    "gb18030-not-declared": (f"<html><body><p>{GB}</p></body></html>".encode("gb18030"), GB, "was read as gb18030"),
+    "gb18030-declared-as-utf-8": (chapter(f"<p>{GB}</p>").encode("gb18030"), GB, "was read as gb18030"),
+    "utf-16-with-mark": (chapter("<p>Wide text</p>").encode("utf-16"), "Wide text", None),
+    "utf-16-without-mark": (chapter("<p>Wide text</p>").encode("utf-16-le"), "Wide text", None),
     "latin-1-declared-in-meta": (
-        lambda: broken_chapter("<html><head><meta charset='iso-8859-1'></head><body><p>\xc9t\xe9 noir</p>".encode("latin-1")),
-        "Été noir",
-        "not well-formed",
+        "<html><head><meta charset='iso-8859-1'></head><body><p>\xc9t\xe9 noir</p>".encode("latin-1"), "Été noir", SOUP,
     ),
-    "unknown-encoding": (lambda: broken_chapter(chapter("<p>Plain</p>").replace("UTF-8", "x-nope")), "Plain", None),
+    "unknown-encoding": (chapter("<p>Plain</p>").replace("UTF-8", "x-nope"), "Plain", None),
     "prefixed-elements": (
-        lambda: broken_chapter('<h:html xmlns:h="http://www.w3.org/1999/xhtml"><h:Body><h:p>Prefixed</h:p></h:Body></h:html>'),
-        "Prefixed",
-        None,
+        '<h:html xmlns:h="http://www.w3.org/1999/xhtml"><h:Body><h:p>Prefixed</h:p></h:Body></h:html>', "Prefixed", None,
     ),
-    "big5-declared": (
-        lambda: broken_chapter(chapter("<p>國破山河在</p>").replace("UTF-8", "Big5").encode("big5")), "國破山河在", None,
-    ),
-    "public-doctype": (
-        lambda: broken_chapter(chapter("<p>a&nbsp;b</p>").replace("<html", f"{XHTML}<html", 1)), "a b", None,
-    ),
-    "unfinished-doctype": (
-        lambda: broken_chapter('<!DOCTYPE html [<!ENTITY a "b <html><body><p>here</p></body></html>'), "here", "entities of its own",
-    ),
+    "big5-declared": (chapter("<p>國破山河在</p>").replace("UTF-8", "Big5").encode("big5"), "國破山河在", None),
+    "public-doctype": (chapter("<p>a&nbsp;b</p>").replace("<html", f"{XHTML}<html", 1), "a b", None),
+    "unfinished-doctype": ('<!DOCTYPE html [<!ENTITY a "b <html><body><p>here</p></body></html>', "here", "entities of its own"),
     "markup-from-entities": ("<p>&LT;b&GT; &AMP;</p>", "<b> &", None),
-    "package-cut-off": (lambda: with_files(**{"EPUB__book.opf": EpubBuilder().opf().replace("</package>", "")}), TEXT, None),
     "html-entities": ("<p>&eacute;t&eacute;&nbsp;&mdash; noir</p>", "été — noir", None),
     "duplicate-ids": ("<p id='a'>One</p><p id='a'>Two</p>", "Two", None),
     "deep-nesting": ("<div>" * 1500 + "deep" + "</div>" * 1500, "deep", None),
     "spine-item-missing": (lambda: EpubBuilder(spine=["ch1.xhtml", "gone"]).build(), TEXT, "which the manifest lacks"),
-    "dangling-manifest-item": (
-        lambda: EpubBuilder(manifest_extra='<item id="d" href="no.mp3" media-type="audio/mpeg"/>').build(), TEXT, None,
-    ),
     "spine-file-missing": (
-        lambda: EpubBuilder(
-            manifest_extra='<item id="d" href="no.xhtml" media-type="application/xhtml+xml"/>', spine=["ch1.xhtml", "d"]
-        ).build(),
-        TEXT,
-        "`no.xhtml` of the reading order is missing from the archive",
+        lambda: EpubBuilder(manifest_extra=f'<item id="d" href="no.xhtml" {XHTML_TYPE}/>', spine=["ch1.xhtml", "d"]).build(),
+        TEXT, "`no.xhtml` of the reading order is missing from the archive",
     ),
-    "fallback-cycle": (
-        lambda: EpubBuilder(
-            manifest_extra='<item id="p" href="p.pdf" media-type="application/pdf" fallback="q"/>'
-            '<item id="q" href="q.pdf" media-type="application/pdf" fallback="p"/>',
-            spine=["p", "ch1.xhtml"],
-        ).build(),
-        TEXT,
-        None,
-    ),
-    "spine-names-a-file-twice": (lambda: EpubBuilder(spine=["ch1.xhtml", "ch1.xhtml"]).build(), TEXT, None),
-    "nav-that-links-to-itself": (
-        lambda: EpubBuilder(nav='<li><a href="nav.xhtml">Self</a><ol><li><a href="nav.xhtml#x">x</a></li></ol></li>').build(),
-        TEXT,
-        None,
-    ),
-    "nav-of-great-depth": (
-        lambda: EpubBuilder(nav="<li><a href='ch1.xhtml'>x</a><ol>" * 300 + "</ol></li>" * 300).build(), TEXT, None,
-    ),
-    "ncx-of-great-depth": (
-        lambda: EpubBuilder(
-            ncx="<navPoint><navLabel><text>x</text></navLabel><content src='ch1.xhtml'/>" * 300 + "</navPoint>" * 300
-        ).build(),
-        TEXT,
-        None,
-    ),
-    "nav-garbage": (lambda: with_files(**{"EPUB__nav.xhtml": b"\xff\xfe\x00"}), TEXT, None),
     "note-that-refers-to-itself": (
-        "<aside epub:type='footnote' id='n'>Loop<a epub:type='noteref' href='#n'>1</a></aside>",
-        "Loop", None,
+        "<aside epub:type='footnote' id='n'>Loop<a epub:type='noteref' href='#n'>1</a></aside>", "Loop", None,
     ),
     "notes-that-refer-to-each-other": (
         "<p>Text<a epub:type='noteref' href='#a'>1</a></p>"
@@ -264,39 +237,21 @@ READ = {
         "A [Note: B]", None,
     ),
     "note-reference-to-a-missing-id": (
-        "<p>Text<a epub:type='noteref' href='#gone'>1</a></p>",
-        "Text\nThe garrison", "1 note marks lead nowhere",
-    ),
-    "percent-encoded-name": (
-        lambda: EpubBuilder(
-            chapters={}, spine=["c"], files={"EPUB/第 一章.xhtml": chapter(PARAGRAPH)},
-            manifest_extra='<item id="c" href="%E7%AC%AC%20%E4%B8%80%E7%AB%A0.xhtml" media-type="application/xhtml+xml"/>',
-        ).build(),
-        TEXT,
-        None,
-    ),
-    "href-of-another-case-with-a-fragment": (
-        lambda: EpubBuilder(
-            chapters={}, spine=["c"], files={"EPUB/Text/Ch1.xhtml": chapter(PARAGRAPH)},
-            manifest_extra='<item id="c" href="text/CH1.XHTML#top" media-type="application/xhtml+xml"/>',
-        ).build(),
-        TEXT,
-        None,
+        "<p>Text<a epub:type='noteref' href='#gone'>1</a></p>", "Text\nThe garrison", "1 note marks lead nowhere",
     ),
     "remote-spine-item": (
         lambda: EpubBuilder(
-            spine=["r", "ch1.xhtml"],
-            manifest_extra='<item id="r" href="http://example.com/a.xhtml" media-type="application/xhtml+xml"/>',
+            spine=["r", "ch1.xhtml"], manifest_extra=f'<item id="r" href="http://example.com/a.xhtml" {XHTML_TYPE}/>',
         ).build(),
-        TEXT,
-        "`http://example.com/a.xhtml` of the reading order is missing",
+        TEXT, "`http://example.com/a.xhtml` of the reading order is missing",
     ),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("make", "text", "warning"), READ.values(), ids=READ.keys())
-def test_flawed_book_is_read_and_its_flaw_reported(make, text, warning):
-    result, documents = run(broken_chapter(chapter(make)) if isinstance(make, str) else make())
+@pytest.mark.parametrize(("flawed", "text", "warning"), READ.values(), ids=READ.keys())
+def test_flawed_book_is_read_and_its_flaw_reported(flawed, text, warning):
+    is_body = isinstance(flawed, str) and flawed.startswith(("<p", "<div", "<aside"))
+    result, documents = run(flawed() if callable(flawed) else broken_chapter(chapter(flawed) if is_body else flawed))
     assert result["skipped"] == []
     assert text in "\n".join(d.content for d in documents)
     if warning is None:
@@ -322,10 +277,8 @@ def test_broken_chapter_is_reported_and_the_rest_read():
 def test_external_entities_are_not_read(tmp_path):
     secret = tmp_path / "secret.txt"
     secret.write_text("the secret")
-    doctype = (
-        f'<!DOCTYPE html [<!ENTITY x SYSTEM "{secret.as_uri()}"><!ENTITY % y SYSTEM "http://example.com/y.dtd"> %y;]>'
-    )
-    page = chapter("<p>Before &x; after.</p>").replace("<html", f"{doctype}<html", 1)
+    external = f'<!ENTITY x SYSTEM "{secret.as_uri()}"><!ENTITY % y SYSTEM "http://example.com/y.dtd"> %y;'
+    page = chapter("<p>Before &x; after.</p>").replace("<html", f"<!DOCTYPE html [{external}]><html", 1)
     result, documents = run(broken_chapter(page))
     assert documents[0].content == "Before &x; after."
     assert "declares entities of its own, which are not expanded" in result["warnings"][0]
@@ -408,36 +361,23 @@ def test_no_mutation_of_a_file_in_the_book_raises(part, seed, cuts):
         at, end = sorted((chance.randrange(len(text) + 1), chance.randrange(len(text) + 1)))
         if chance.random() < 0.5:
             end = min(end, at + 5)
-        text = (
-            text[:at]
-            + chance.choice(["", "<", ">", "&", "\x00", "<p>", "</p>", "]]>", "\ud7ff", text[at:end] * 2])
-            + text[end:]
-        )
+        put = chance.choice(["", "<", ">", "&", "\x00", "<p>", "</p>", "]]>", "\ud7ff", text[at:end] * 2])
+        text = text[:at] + put + text[end:]
     result = EPUBToDocument().run(sources=[ByteStream(zip_bytes({**BASE.entries(), part: text}))])
     assert bool(result["documents"]) != bool(result["skipped"])
     for entry in result["skipped"]:
         assert "could not be read (" not in entry["cause"], entry
 
 
-TAGS = st.sampled_from(
-    "p div section h1 h2 h3 ul ol li table tr td blockquote aside span a sup ruby rt pre br nav dl dd".split()
-)
-ATTRIBUTES = st.sampled_from(
-    [
-        "",
-        " id='n'",
-        " href='#n'",
-        " epub:type='footnote'",
-        " epub:type='noteref' href='#n'",
-        " class='poem'",
-        " hidden=''",
-    ]
-)
+TAGS = "p div section h1 h2 h3 ul ol li table tr td blockquote aside span a sup ruby rt pre br nav dl dd".split()
+ATTRIBUTES = st.sampled_from([
+    "", " id='n'", " href='#n'", " epub:type='footnote'", " epub:type='noteref' href='#n'", " class='poem'", " hidden=''",
+])  # fmt: skip
 TREES = st.recursive(
     st.text(st.sampled_from("ab 一二\n"), max_size=6),
     lambda inner: st.builds(
         lambda tag, attributes, children: f"<{tag}{attributes}>{''.join(children)}</{tag}>",
-        TAGS, ATTRIBUTES, st.lists(inner, max_size=4),
+        st.sampled_from(TAGS), ATTRIBUTES, st.lists(inner, max_size=4),
     ),
     max_leaves=25,
 )  # fmt: skip

@@ -1,6 +1,8 @@
 """Where printed pages begin, and CFIs, from books of every kind to the citation."""
 
 import io
+import re
+import zipfile
 
 import docx
 import pytest
@@ -62,14 +64,11 @@ IDS = '<a id="{0}"></a>'
 @pytest.mark.parametrize(
     "marks",
     [
-        BREAKS,
-        '<span role="doc-pagebreak" aria-label="Page {0}."/>',
-        '<span epub:type="pagebreak">{0}</span>',
-        '<a class="pagenum" id="Page_{0}">[Pg {0}]</a>',
-        '<span epub:type="pagebreak" id="page_{0}"/>',
+        BREAKS, '<span role="doc-pagebreak" aria-label="Page {0}."/>', '<span epub:type="pagebreak">{0}</span>',
+        '<a class="pagenum" id="Page_{0}">[Pg {0}]</a>', '<span epub:type="pagebreak" id="page_{0}"/>',
         '<a id="page{0}"></a>',
     ],
-)
+)  # fmt: skip
 def test_a_page_begins_at_a_break_however_it_is_written(marks):
     assert pages(book(62, 63, 64, marks=marks).build(), *WORDS) == [None, "62", "62", "63", "63", "64"]
 
@@ -137,17 +136,11 @@ def test_existing_passages_are_the_same_passages_with_and_without_pages():
     with_pages, _ = parents_of(book(62, 63, 64).build())
     without, _ = parents_of(book(62, 63, 64, marks="").build())
     assert [parent.id for parent in with_pages] == [parent.id for parent in without]
-    old = without[0].meta.copy()
-    for name in ("pages", "cfi", "paragraph", "work"):
-        old.pop(name, None)
+    old = {name: value for name, value in without[0].meta.items() if name not in ("pages", "cfi", "paragraph", "work")}
     place = cited_place(type(without[0])(content=without[0].content, meta=old), (0, 6))
     assert set(place) & {"page", "paragraph", "cfi"} == set()
-    assert place["selector"] == {
-        "type": "TextQuoteSelector",
-        "exact": "Before",
-        "prefix": "",
-        "suffix": " any page.\n\nOn sixty-two.\n\nStill",
-    }
+    quoted = {"exact": "Before", "prefix": "", "suffix": " any page.\n\nOn sixty-two.\n\nStill"}
+    assert place["selector"] == {"type": "TextQuoteSelector", **quoted}
 
 
 def test_a_docx_has_headings_and_the_numbers_of_paragraphs():
@@ -231,9 +224,6 @@ def test_what_the_book_says_that_it_is_is_kept_and_bounded():
 
 def test_every_page_of_a_page_list_is_told(public_data):
     """Against the list itself, read here by plain text search."""
-    import re
-    import zipfile
-
     path = public_data / "epub" / "childrens-literature.epub"
     with zipfile.ZipFile(path) as archive:
         raw = archive.read("EPUB/s04.xhtml").decode()

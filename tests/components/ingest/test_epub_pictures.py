@@ -12,9 +12,13 @@ from shiguan.ingest.epub_to_document import EPUBToDocument
 from shiguan.ingest.html_page_to_document import HtmlPageToDocument
 
 
-def contents(body):
+def read(body):
     data = EpubBuilder(chapters={"ch1.xhtml": chapter(body)}).build()
-    return [one.content for one in EPUBToDocument().run(sources=[ByteStream(data)])["documents"]]
+    return EPUBToDocument().run(sources=[ByteStream(data)])["documents"]
+
+
+def contents(body):
+    return [one.content for one in read(body)]
 
 
 def math(inner, attributes=""):
@@ -22,8 +26,6 @@ def math(inner, attributes=""):
 
 
 SQUARE = "<msup><mi>x</mi><mn>2</mn></msup>"
-
-
 NOTHING = r"""
 Alternative text not available
 No alternative text provided.
@@ -51,20 +53,14 @@ def test_alternative_that_describes_nothing_is_dropped(alternative):
 
 def test_alternative_that_comes_again_and_again_describes_nothing():
     pictures = '<p>One.</p><img src="a.png" alt="Ein Bild ohne Beschreibung"/>' * 6
-    assert contents(pictures + '<img src="b.png" alt="A map of the Yellow River"/>') == [
-        *["One."] * 6,
-        "[Image: A map of the Yellow River]",
-    ]
-    assert (
-        contents('<img src="a.png" alt="A bar chart of grain prices"/>' * 2)
-        == ["[Image: A bar chart of grain prices]"] * 2
-    )
+    found = contents(pictures + '<img src="b.png" alt="A map of the Yellow River"/>')
+    assert found == ["One."] * 6 + ["[Image: A map of the Yellow River]"]
+    twice = '<img src="a.png" alt="A bar chart of grain prices"/>' * 2
+    assert contents(twice) == ["[Image: A bar chart of grain prices]"] * 2
 
 
 def test_titles_and_pictures_that_readers_are_not_shown_are_no_text():
-    drawn = (
-        '<svg xmlns="http://www.w3.org/2000/svg"><title>Image</title><desc>Alternative text not available</desc></svg>'
-    )
+    drawn = '<svg xmlns="http://www.w3.org/2000/svg"><title>Image</title><desc>Image not available</desc></svg>'
     hidden = '<img src="a.png" aria-hidden="true" alt="A map of the Yellow River"/>'
     assert contents(f"<p>Text.</p>{drawn}{hidden}") == ["Text."]
 
@@ -105,31 +101,30 @@ def test_formula_without_content_is_read_by_the_words_beside_it():
     assert contents(f"<p>Let {math('', NO_WORDS)} be.</p>") == ["Let be."]
 
 
-@pytest.mark.parametrize(
-    "twin",
-    [
-        '<img class="fallback" alt="{\\displaystyle x^{2}}" src="f.svg"/>',
-        '<span class="katex-html" aria-hidden="true">x2</span>',
-        '<script type="math/tex">x^2</script>',
-        "<span>\\(x^{2}\\)</span>",
-        " <code>$x^{2}$</code>",
-        "<i>x<sup>2</sup></i>",
-        math(SQUARE),
-    ],
-)
-def test_formula_is_read_once_whatever_stands_beside_it(twin):
-    assert contents(f"<p>Let <span>{math(SQUARE, TEX_BESIDE)}</span>{twin} be.</p>") == ["Let x^{2} be."]
+FORMULA = f"<span>{math(SQUARE, TEX_BESIDE)}</span>"
+SCRIPT = '<script type="math/tex; mode=display">x^2</script>'
+BESIDE = {
+    "a picture": f'{FORMULA}<img class="fallback" alt="{{\\displaystyle x^{{2}}}}" src="f.svg"/>',
+    "words for the eye": f'{FORMULA}<span class="katex-html" aria-hidden="true">x2</span>',
+    "a script": f"{FORMULA}{SCRIPT}",
+    "TeX": f"{FORMULA}<span>\\(x^{{2}}\\)</span>",
+    "TeX as code": f"{FORMULA} <code>$x^{{2}}$</code>",
+    "letters": f"{FORMULA}<i>x<sup>2</sup></i>",
+    "itself": FORMULA + math(SQUARE),
+    "a picture before it": (
+        f'<span class="MathJax"><nobr aria-hidden="true">x2</nobr><span class="assistive">{math(SQUARE)}</span></span>'
+    ),
+    "a preview before it": f'<span class="MathJax_Preview">x2</span>{math(SQUARE)}{SCRIPT}',
+}
 
 
-def test_formula_is_read_once_where_its_picture_comes_first():
-    drawn = '<span class="MathJax"><nobr aria-hidden="true">x2</nobr><span class="assistive">{}</span></span>'
-    assert contents(f"<p>Let {drawn.format(math(SQUARE))} be.</p>") == ["Let x^{2} be."]
+@pytest.mark.parametrize("beside", BESIDE)
+def test_formula_is_read_once_whatever_stands_beside_it(beside):
+    assert contents(f"<p>Let {BESIDE[beside]} be.</p>") == ["Let x^{2} be."]
 
 
-def test_formula_is_read_once_where_a_preview_comes_first_and_from_the_script_alone():
-    script, preview = '<script type="math/tex; mode=display">x^2</script>', '<span class="MathJax_Preview">x2</span>'
-    assert contents(f"<p>Let {preview}{math(SQUARE)}{script} be.</p>") == ["Let x^{2} be."]
-    assert contents(f"<p>Let {script} be.</p>") == ["Let x^2 be."]
+def test_formula_is_read_from_its_script_alone():
+    assert contents(f"<p>Let {SCRIPT} be.</p>") == ["Let x^2 be."]
 
 
 def test_equal_formulas_apart_are_read_each():
@@ -158,23 +153,20 @@ def test_formula_stands_in_headings_cells_and_notes():
         "<p>See<a epub:type='noteref' href='#n'>1</a>.</p>"
         f"<aside epub:type='footnote' id='n'><p>It is {math(SQUARE)}.</p></aside>"
     )
-    data = EpubBuilder(chapters={"ch1.xhtml": chapter(body)}).build()
-    documents = EPUBToDocument().run(sources=[ByteStream(data)])["documents"]
+    documents = read(body)
     assert [one.content for one in documents] == ["x^{2} | b", "See [Note: It is x^{2}.]."]
     assert documents[0].meta["section"] == ["The space x^{2}"]
 
 
 def test_anchor_behind_a_formula_counts_the_letters_of_the_file():
-    data = EpubBuilder(chapters={"ch1.xhtml": chapter(f"<div>{math(SQUARE)} ab<p>cd</p>ef</div>")}).build()
-    documents = EPUBToDocument().run(sources=[ByteStream(data)])["documents"]
+    documents = read(f"<div>{math(SQUARE)} ab<p>cd</p>ef</div>")
     # "x2 ab cd ef": what `element_text` gives of the element.
     assert [(one.content, one.meta["anchor"]["offset"]) for one in documents] == [("x^{2} ab", 0), ("cd", 0), ("ef", 9)]
 
 
 def test_mixed_fraction_keeps_its_numbers_apart():
-    assert contents("<p>It is 2<sup>2</sup>⁄<sub>3</sub> long, or <sup>1</sup>⁄<sub>2</sub>.</p>") == [
-        "It is 2 2⁄3 long, or 1⁄2."
-    ]
+    body = "<p>It is 2<sup>2</sup>⁄<sub>3</sub> long, or <sup>1</sup>⁄<sub>2</sub>.</p>"
+    assert contents(body) == ["It is 2 2⁄3 long, or 1⁄2."]
 
 
 def test_web_page_reads_formulas_too():
@@ -183,9 +175,8 @@ def test_web_page_reads_formulas_too():
     assert [one.content for one in result["documents"]] == ["Let x^{2}."]
 
 
-NAMES = st.sampled_from(
-    "mrow mi mn mo mfrac msup msub mtable mtr mtd mfenced munderover semantics annotation mtext p".split()
-)
+ELEMENTS = "mrow mi mn mo mfrac msup msub mtable mtr mtd mfenced munderover semantics annotation mtext p".split()
+NAMES = st.sampled_from(ELEMENTS)
 TREES = st.recursive(
     st.builds(lambda name, text: f"<{name}>{text}</{name}>", NAMES, st.text("ab12+({&lt;", max_size=4).map(lambda t: t.replace("&", "&amp;").replace("<", ""))),
     lambda inner: st.builds(lambda name, kids: f"<{name}>{''.join(kids)}</{name}>", NAMES, st.lists(inner, max_size=4)),

@@ -34,9 +34,6 @@ def li(label, href="", children=""):
     return f"<li>{link}{f'<ol>{children}</ol>' if children else ''}</li>"
 
 
-# The component
-
-
 def test_meta_names_source_title_author_language_and_place():
     (document,) = convert(EpubBuilder(language="en-GB", creators=["Ann Author", "Bo Writer"]))
     assert document.content == "The garrison of Fanyang marched south before dawn."
@@ -72,9 +69,6 @@ def test_main_title_and_authors_by_role():
     )
     meta = convert(EpubBuilder(metadata_extra=extra))[0].meta
     assert (meta["title"], meta["author"]) == ("Real Title", "Ann Author")
-
-
-# Order and sections
 
 
 def test_spine_order_counts_not_manifest_order():
@@ -146,45 +140,29 @@ def test_ncx_gives_sections_where_there_is_no_nav():
     assert sections(convert(book)) == [["第一编"], ["第一编", "第一章 起兵"], ["第一编", "第二章"]]
 
 
-# Notes
+# The mark, and the note.
+MARKS = {
+    "epub-type": ('<a epub:type="noteref" href="#n1">1</a>', '<aside epub:type="footnote" id="n1"><p>A lie.</p></aside>'),
+    "role-with-back-link": (
+        '<sup>[<a role="doc-noteref" href="#n1">1</a>]</sup>', '<section role="doc-endnotes"><ol>'
+        '<li id="n1" role="doc-endnote"><p>A lie. <a role="doc-backlink" href="#r">↩</a></p></li></ol></section>',
+    ),
+    "plain-links-both-ways": ('<a id="r1" href="#n1"><sup>1</sup></a>', '<hr/><p><a id="n1" href="#r1">1</a>. A lie.</p>'),
+    "class-of-the-list": ('<sup><a href="#n1">[1]</a></sup>', '<div class="footnotes"><p id="n1">[1] A lie.</p></div>'),
+    "anchor-before-the-text": ('<a id="r1" href="#n1">1</a>', '<p><a id="n1"/><a href="#r1">1</a> A lie.</p>'),
+    "definition-list": (
+        '<a href="#n1" id="r1">*</a>', '<dl><dt id="n1"><a href="#r1">*</a></dt><dd>A lie. <a href="#r1">back</a></dd></dl>',
+    ),
+    "picture-as-mark": (
+        '<a class="duokan-footnote" href="#n1"><img src="n.png"/></a>',
+        '<ol class="duokan-footnote-content"><li class="duokan-footnote-item" id="n1"><p>A lie.</p></li></ol>',
+    ),
+    "only-the-mark-says-so": ('<a epub:type="noteref" href="#n1">1</a>', '<p id="n1">1. A lie.</p>'),
+    "only-the-note-says-so": ('<a href="#n1">†</a>', '<aside epub:type="rearnote" id="n1">A lie.</aside>'),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("mark", "note"),
-    [
-        pytest.param(
-            '<a epub:type="noteref" href="#n1">1</a>', '<aside epub:type="footnote" id="n1"><p>A lie.</p></aside>',
-            id="epub-type",
-        ),
-        pytest.param(
-            '<sup>[<a role="doc-noteref" href="#n1">1</a>]</sup>', '<section role="doc-endnotes"><ol>'
-            '<li id="n1" role="doc-endnote"><p>A lie. <a role="doc-backlink" href="#r">↩</a></p></li></ol></section>',
-            id="role-with-back-link",
-        ),
-        pytest.param(
-            '<a id="r1" href="#n1"><sup>1</sup></a>', '<hr/><p><a id="n1" href="#r1">1</a>. A lie.</p>',
-            id="plain-links-both-ways",
-        ),
-        pytest.param(
-            '<sup><a href="#n1">[1]</a></sup>', '<div class="footnotes"><p id="n1">[1] A lie.</p></div>',
-            id="class-of-the-list",
-        ),
-        pytest.param(
-            '<a id="r1" href="#n1">1</a>', '<p><a id="n1"/><a href="#r1">1</a> A lie.</p>', id="anchor-before-the-text",
-        ),
-        pytest.param(
-            '<a href="#n1" id="r1">*</a>', '<dl><dt id="n1"><a href="#r1">*</a></dt><dd>A lie. <a href="#r1">back</a></dd></dl>',
-            id="definition-list",
-        ),
-        pytest.param(
-            '<a class="duokan-footnote" href="#n1"><img src="n.png"/></a>',
-            '<ol class="duokan-footnote-content"><li class="duokan-footnote-item" id="n1"><p>A lie.</p></li></ol>',
-            id="picture-as-mark",
-        ),
-        pytest.param('<a epub:type="noteref" href="#n1">1</a>', '<p id="n1">1. A lie.</p>', id="only-the-mark-says-so"),
-        pytest.param('<a href="#n1">†</a>', '<aside epub:type="rearnote" id="n1">A lie.</aside>', id="only-the-note-says-so"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("mark", "note"), MARKS.values(), ids=MARKS)
 def test_note_stands_where_the_text_refers_to_it(mark, note):
     body = f"<h1>One</h1><p>He swore loyalty{mark} to the throne.</p>{note}"
     documents = of_body(body)
@@ -209,10 +187,7 @@ def test_endnote_in_another_file_outside_the_reading_order_is_found():
             "<section epub:type='endnotes'><h1>Notes</h1><p id='n7' epub:type='endnote'>To Shu.</p></section>"
         ),
     }
-    for book in (
-        EpubBuilder(chapters=chapters),
-        EpubBuilder(chapters=chapters, nonlinear=("notes.xhtml",)),
-    ):
+    for book in (EpubBuilder(chapters=chapters), EpubBuilder(chapters=chapters, nonlinear=("notes.xhtml",))):
         (document,) = convert(book)
         assert document.content == "He fled [Note: To Shu.]."
         assert document.meta["notes"][0]["anchor"]["href"] == "EPUB/notes.xhtml"
@@ -264,9 +239,6 @@ def test_note_of_a_heading_comes_right_after_it():
     documents = of_body(body)
     assert kinds(documents) == [("footnote", "Tongguan."), ("text", "Text.")]
     assert sections(documents) == [["The Pass"], ["The Pass"]]
-
-
-# Kinds and text
 
 
 KINDS = {
@@ -338,9 +310,6 @@ def test_loose_text_between_paragraphs_is_kept_with_its_offset():
     ]
 
 
-# What is left out
-
-
 def test_front_matter_is_left_out_by_type_and_kept_on_request():
     chapters = {
         "cover.xhtml": chapter("<section epub:type='cover'><p>The cover.</p></section>"),
@@ -353,18 +322,18 @@ def test_front_matter_is_left_out_by_type_and_kept_on_request():
     assert len(convert(book, include_front_matter=True)) == 4
 
 
-@pytest.mark.parametrize(
-    "how",
-    [
-        pytest.param({"landmarks": "<li><a epub:type='copyright-page' href='x.xhtml'>C</a></li>"}, id="landmark"),
-        pytest.param({"guide": "<guide><reference type='title-page' href='x.xhtml'/></guide>"}, id="guide"),
-        pytest.param({"nonlinear": ("x.xhtml",)}, id="nonlinear"),
-        pytest.param({"nav": li("One", "c.xhtml") + li("版权信息", "x.xhtml")}, id="title-in-nav"),
-    ],
-)
+LEFT_OUT = {
+    "landmark": {"landmarks": "<li><a epub:type='copyright-page' href='x.xhtml'>C</a></li>"},
+    "guide": {"guide": "<guide><reference type='title-page' href='x.xhtml'/></guide>"},
+    "nonlinear": {"nonlinear": ("x.xhtml",)},
+    "title in nav": {"nav": li("One", "c.xhtml") + li("版权信息", "x.xhtml")},
+}
+
+
+@pytest.mark.parametrize("how", LEFT_OUT)
 def test_file_is_left_out(how):
     chapters = {"c.xhtml": chapter(PARAGRAPH), "x.xhtml": chapter("<p>Not of the book.</p>")}
-    book = EpubBuilder(**{"chapters": chapters, "nav": li("One", "c.xhtml"), **how})
+    book = EpubBuilder(**{"chapters": chapters, "nav": li("One", "c.xhtml"), **LEFT_OUT[how]})
     assert contents(convert(book)) == ["The garrison of Fanyang marched south before dawn."]
     assert len(convert(book, include_front_matter=True)) == 2
 
@@ -379,17 +348,13 @@ def test_book_marked_as_front_matter_throughout_is_read_all_the_same():
     book = EpubBuilder(chapters={"c.xhtml": chapter(PARAGRAPH).replace("<body>", "<body epub:type='cover'>")})
     result = EPUBToDocument().run(sources=[ByteStream(book.build(), meta={"file_path": "b.epub"})])
     assert len(result["documents"]) == 1
-    assert result["warnings"] == [
-        "b.epub: the whole text is marked as cover, contents or the like; nothing was left out."
-    ]
+    warning = "b.epub: the whole text is marked as cover, contents or the like; nothing was left out."
+    assert result["warnings"] == [warning]
 
 
 def test_guide_that_calls_a_single_file_cover_and_text_leaves_nothing_out():
     guide = "<guide><reference type='cover' href='ch1.xhtml'/><reference type='text' href='ch1.xhtml'/></guide>"
     assert len(convert(EpubBuilder(guide=guide))) == 1
-
-
-# Languages
 
 
 @pytest.mark.parametrize(

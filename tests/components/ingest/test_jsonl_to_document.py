@@ -1,5 +1,6 @@
 import gzip
 import json
+import random
 import re
 from pathlib import Path
 
@@ -25,13 +26,8 @@ def test_a_row_is_a_document_with_its_id_title_and_own_meta():
     (document,) = result["documents"]
     assert document.content == " 天宝末，反。\n"
     assert document.meta == {
-        "record_id": "7",
-        "title": "安禄山",
-        "source": "a.jsonl",
-        "file_path": "a.jsonl",
-        "juan": 200,
-        "tags": ["a"],
-    }
+        "record_id": "7", "title": "安禄山", "source": "a.jsonl", "file_path": "a.jsonl", "juan": 200, "tags": ["a"],
+    }  # fmt: skip
     assert (result["skipped"], result["warnings"]) == ([], [])
 
 
@@ -44,23 +40,16 @@ def test_a_number_is_an_id_and_a_row_without_one_is_known_by_its_line():
 
 BAD_ROWS = {
     "half a character in its text": (b'{"text": "a\\ud83d"}', "half of a character"),
-    "half a character in its title": (b'{"text": "a", "title": "\\ude00"}', "half of a character"),
-    "half a character in its id": (b'{"text": "a", "id": "\\ude00"}', "half of a character"),
-    "half a character in its meta": (b'{"text": "a", "meta": {"b": [{"c": "\\ude00"}]}}', "half of a character"),
-    "half a character in a key": (b'{"text": "a", "meta": {"\\ude00": 1}}', "half of a character"),
     "half a character in a name we do not know": (b'{"text": "a", "other": "\\ude00"}', "half of a character"),
     "a title that is no text": (b'{"text": "a", "title": 7}', "its `title` is not a string"),
     "a meta without end": (b'{"text": "a", "meta": ' + b'{"a": ' * 400 + b"1" + b"}" * 401, "nested more than 20"),
     "a list without end": (b'{"text": "a", "meta": {"a": ' + b"[" * 400 + b"]" * 400 + b"}}", "nested more than 20"),
     "no text": (b'{"id": "x"}', "no `text`"),
     "text is a number": (b'{"text": 5}', "no `text`"),
-    "text is null": (b'{"text": null}', "no `text`"),
     "empty text": (b'{"text": " \\n"}', "`text` is empty"),
     "broken json": (b'{"text": "abc', "not valid JSON"),
     "two objects": (b'{"text": "a"} {"text": "b"}', "not valid JSON"),
     "a list": (b'["text"]', "not an object"),
-    "a string": (b'"text"', "not an object"),
-    "null": (b"null", "not an object"),
     "nul character": (b'{"text": "a\\u0000b"}', "NUL"),
     "nul byte": (b'{"text": "a\0b"}', "not valid JSON"),
     "not utf-8": ('{"text": "安禄山"}'.encode("gb18030"), "not UTF-8"),
@@ -69,7 +58,6 @@ BAD_ROWS = {
     "id is a list": (b'{"text": "a", "id": []}', "`id` is neither"),
     "id is true": (b'{"text": "a", "id": true}', "`id` is neither"),
     "meta is a list": (b'{"text": "a", "meta": []}', "`meta` is not an object"),
-    "not a number in meta": (b'{"text": "a", "meta": {"n": NaN}}', "not valid JSON"),
     "infinity in meta": (b'{"text": "a", "meta": {"n": [{"m": -Infinity}]}}', "not valid JSON"),
     "a number beyond doubles": (b'{"text": "a", "meta": {"n": 1e999}}', "`meta` holds the number inf"),
     "a number beyond 63 bits": (b'{"text": "a", "meta": {"n": [18446744073709551616]}}', "a whole number of 65 bits"),
@@ -106,7 +94,7 @@ def test_meta_under_our_names_is_kept_under_others_and_reported():
     ]
 
 
-def test_every_name_of_the_engine_is_kept_under_another(tmp_path):
+def test_every_name_of_the_engine_is_kept_under_another():
     given = dict.fromkeys(ENGINE_META, "mine")
     meta = read({"text": "a", "title": "T", "id": "7", "meta": given})["documents"][0].meta
     assert [name for name, value in meta.items() if value == "mine"] == [f"user_{name}" for name in given]
@@ -125,11 +113,10 @@ def test_the_list_of_the_engines_names_has_each_that_its_stages_use():
 
 
 def test_compressed_rows_are_read_the_same(tmp_path):
-    rows = [{"id": str(n), "text": f"row {n} " * 50} for n in range(5_000)]
+    texts = [f"row {n} " * 50 for n in range(5_000)]
     path = tmp_path / "a.jsonl.gz"
-    path.write_bytes(gzip.compress("\n".join(map(json.dumps, rows)).encode()))
-    documents = JSONLToDocument().run([str(path)])["documents"]
-    assert [document.content for document in documents] == [row["text"] for row in rows]
+    path.write_bytes(gzip.compress("\n".join(json.dumps({"text": text}) for text in texts).encode()))
+    assert [document.content for document in JSONLToDocument().run([str(path)])["documents"]] == texts
 
 
 BAD_ARCHIVES = {
@@ -152,10 +139,9 @@ def test_a_bad_archive_is_refused_as_a_whole_and_the_others_go_in(make, cause):
 
 def test_a_row_without_end_is_refused_before_it_fills_the_memory(monkeypatch):
     monkeypatch.setattr(jsonl_to_document, "_LONGEST_ROW", 1_000_000)
-    data = gzip.compress(bytes(range(256)) * 40_000)
-    result = JSONLToDocument().run([ByteStream(data.replace(b"\n", b""), meta={"file_name": "a"})])
-    assert result["documents"] == []
-    assert len(result["skipped"]) == 1
+    row = random.Random(0).randbytes(2_000_000).replace(b"\n", b"")  # hardly smaller as an archive
+    [entry] = JSONLToDocument().run([ByteStream(gzip.compress(row), meta={"file_name": "a"})])["skipped"]
+    assert entry["cause"] == "a row is longer than 1,000,000 bytes"
 
 
 def test_many_bad_rows_are_counted_instead_of_listed():
@@ -169,21 +155,15 @@ def test_a_file_without_rows_is_named():
 
 
 def test_keys_that_are_not_read_are_named_once():
-    rows = [
-        {"text": "a", "metadata": {}, "Text": "b"},
-        {"text": "c", "metadata": 1},
-        {"content": "not read, has no text"},
-    ]
-    data = "\n".join(map(json.dumps, rows)).encode()
-    warnings = JSONLToDocument().run([ByteStream(data, meta={"file_name": "a.jsonl"})])["warnings"]
-    assert warnings == [
+    rows = [{"text": "a", "metadata": {}, "Text": "b"}, {"text": "c", "metadata": 1}, {"content": "has no text"}]
+    assert read(*rows)["warnings"] == [
         "a.jsonl: keys that are not read: `metadata` (2 rows), `Text` (1 rows); what belongs to a row goes into `meta`."
     ]
 
 
 def test_of_many_keys_ten_are_named():
     row = {"text": "a", **{f"k{n}\n\x1b" + "x" * 1000: 1 for n in range(12)}}
-    [warning] = JSONLToDocument().run([ByteStream(json.dumps(row).encode(), meta={"file_name": "a.jsonl"})])["warnings"]
+    [warning] = read(row)["warnings"]
     assert warning.count("(1 rows)") == 10
     assert "and 2 more" in warning
     assert len(warning) < 1000

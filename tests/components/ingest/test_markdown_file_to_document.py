@@ -17,26 +17,18 @@ def sections(text):
 def test_headings_become_the_sections_path_and_leave_the_text():
     text = "Preface.\n\n# Tang\n\nIntro.\n\n## Rebellion\nIn 755.\n\n### North\nFanyang.\n\n## After\nGovernors.\n\n# Song\nLater.\n"
     assert sections(text) == [
-        ([], "Preface."),
-        (["Tang"], "Intro."),
-        (["Tang", "Rebellion"], "In 755."),
-        (["Tang", "Rebellion", "North"], "Fanyang."),
-        (["Tang", "After"], "Governors."),
-        (["Song"], "Later."),
-    ]
+        ([], "Preface."), (["Tang"], "Intro."), (["Tang", "Rebellion"], "In 755."),
+        (["Tang", "Rebellion", "North"], "Fanyang."), (["Tang", "After"], "Governors."), (["Song"], "Later."),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("line", "title"),
     [
-        ("# Title #", "Title"),
-        ("   ## *Old* **Tang** `x`", "Old Tang x"),
-        ("# [Link](http://a.b) end", "Link end"),
-        ("# 卷一", "卷一"),
-        ("# Set up {#setup .unnumbered}", "Set up"),
-        ("Set up {#setup}\n---", "Set up"),
+        ("# Title #", "Title"), ("   ## *Old* **Tang** `x`", "Old Tang x"), ("# [Link](http://a.b) end", "Link end"),
+        ("# 卷一", "卷一"), ("# Set up {#setup .unnumbered}", "Set up"), ("Set up {#setup}\n---", "Set up"),
     ],
-)
+)  # fmt: skip
 def test_heading_lines_are_reduced_to_their_words(line, title):
     assert sections(f"{line}\nText.") == [([title], "Text.")]
 
@@ -183,42 +175,10 @@ def test_what_a_reader_does_not_see_is_left_out(written, seen):
 
 
 PIECES = [
-    "[^a]",
-    "`",
-    "``x",
-    "<!--",
-    "{#a ",
-    "[a",
-    "^[",
-    "[^a]: ",
-    "  ",
-    "[^a]: x\n\n",
-    "*a",
-    "a\n",
-    "<a",
-    "![",
-    "> ",
-    "- ",
-    "%%\n",
-    " ^abc",
-    "[x]{.a ",
-    "**“",
-    "!!! a ",
-    "| a\n",
-    "{++a",
-    "{~~a~>",
-    "{>>",
-    "`{--",
-    "{::comment}\n",
-    "{ref}`a<",
-    "% a\n",
-    ":::a\n:b: c\n",
-    "{漢|",
-    "a $b",
-    "$a ",
-    "\n\n$$\na",
-    "\n\n---\na: b",
-]
+    "[^a]", "`", "``x", "<!--", "{#a ", "[a", "^[", "[^a]: ", "  ", "[^a]: x\n\n", "*a", "a\n", "<a", "![", "> ", "- ",
+    "%%\n", " ^abc", "[x]{.a ", "**“", "!!! a ", "| a\n", "{++a", "{~~a~>", "{>>", "`{--", "{::comment}\n", "{ref}`a<",
+    "% a\n", ":::a\n:b: c\n", "{漢|", "a $b", "$a ", "\n\n$$\na", "\n\n---\na: b",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("piece", PIECES)

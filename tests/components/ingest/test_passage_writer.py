@@ -54,8 +54,5 @@ def test_whenever_it_ends_every_child_that_is_found_has_its_parent(stores, monke
             monkeypatch.setattr(store, method, noted)
     PassageWriter(stores[0], child_store=stores[1]).run([stored("p")], [stored("c")])
     assert order == [
-        "write_documents parents",
-        "write_documents children",
-        "delete_by_filter children",
-        "delete_by_filter parents",
-    ]
+        "write_documents parents", "write_documents children", "delete_by_filter children", "delete_by_filter parents",
+    ]  # fmt: skip

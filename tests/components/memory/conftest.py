@@ -38,7 +38,4 @@ def store(tmp_path):
 
 
 def of(tenant):
-    return {
-        "operator": "AND",
-        "conditions": [{"field": "meta.tenant_id", "operator": "==", "value": tenant}],
-    }
+    return {"operator": "AND", "conditions": [{"field": "meta.tenant_id", "operator": "==", "value": tenant}]}

@@ -42,13 +42,13 @@ def read(reader, query=LEANING, *, filters=None, conversation_id="c", **more):
     return reader.run(query, of("ours") if filters is None else filters, conversation_id=conversation_id, **more)
 
 
-def keep(store, question, answer, *, start, sent=True, tenant="ours", meta=None, **passages):
-    """Keep a turn as the engine does: what its prompt began with, and which passages it read under which number."""
-    shown = [{"id": name, "number": number} for name, number in passages.items()]
-    thread = {"start": start, "sent": sent, "read": shown, "language": "en"}
-    return store.append(
-        tenant, "c", Turn(question, answer, "both", {"status": "answered", "thread": thread, **(meta or {})})
-    )
+def keep(store, question, answer, *, start, meta=None, **passages):
+    """Keep a turn as the engine does: what its prompt began with, and which passages it read under which number, how."""
+    ways = {name: how if isinstance(how, dict) else {"number": how} for name, how in passages.items()}
+    shown = [{"id": name, **how} for name, how in ways.items()]
+    thread = {"start": start, "sent": True, "read": shown, "language": "en"}
+    turn = Turn(question, answer, "both", {"status": "answered", "thread": thread, **(meta or {})})
+    return store.append("ours", "c", turn)
 
 
 def texts(found):
@@ -57,20 +57,10 @@ def texts(found):
 
 def test_outside_a_conversation_a_question_goes_through_as_it_is(reader):
     found = read(reader(), LEANING, conversation_id=None)
-    assert found == {
-        "question": LEANING,
-        "query": LEANING,
-        "word_query": LEANING,
-        "vector_query": LEANING,
-        "source": "database",
-        "history": [],
-        "summary": "",
-        "memory": "",
-        "messages": [],
-        "shown": [],
-        "thread": {"start": 0},
-        "warnings": [],
-    }
+    assert found == dict.fromkeys(("question", "query", "word_query", "vector_query"), LEANING) | {
+        "source": "database", "history": [], "summary": "", "memory": "", "messages": [], "shown": [],
+        "thread": {"start": 0}, "warnings": [],
+    }  # fmt: skip
 
 
 def test_a_follow_up_is_searched_with_words_of_the_conversation_and_a_complete_question_is_not(store, reader):
@@ -111,10 +101,8 @@ def test_earlier_turns_are_messages_with_the_passages_that_were_new_then(store, 
     assert (FIRE.content in second, RAIN.content in second) == (False, True)  # shown once, then named
     assert "How did the fire start?" in first
     assert (said, again) == ("In a bakery [1].", "Rain put it out [2], after four days [1].")
-    assert [(one.id, one.meta["number"], one.content) for one in found["shown"]] == [
-        ("fire", 1, FIRE.content),
-        ("rain", 2, RAIN.content),
-    ]
+    shown = [(one.id, one.meta["number"], one.content) for one in found["shown"]]
+    assert shown == [("fire", 1, FIRE.content), ("rain", 2, RAIN.content)]
     assert found["thread"] == {"start": 1}
 
 
@@ -128,9 +116,7 @@ def test_the_messages_begin_with_the_same_bytes_in_the_next_turn(store, reader):
 
 
 def test_a_passage_that_was_read_in_part_is_shown_so_again(store, reader):
-    turn = {"id": "fire", "number": 1, "cut": [0, 25]}
-    thread = {"start": 1, "sent": True, "read": [turn], "language": "en"}
-    store.append("ours", "c", Turn("Where?", "In Pudding Lane [1].", "database", {"thread": thread}))
+    keep(store, "Where?", "In Pudding Lane [1].", start=1, fire={"number": 1, "cut": [0, 25]})
     found = read(reader())
     assert found["shown"][0].content == FIRE.content[:25] == "It began in Pudding Lane."
     assert "four days" not in found["messages"][0].text
@@ -138,14 +124,11 @@ def test_a_passage_that_was_read_in_part_is_shown_so_again(store, reader):
 
 def test_a_passage_that_was_summed_up_is_shown_so_again_and_passed_on_itself(store, reader):
     said = "A bakery burnt [2]."
-    read_then = {"id": "fire", "number": 1, "summed_up": said}
-    thread = {"start": 1, "sent": True, "read": [read_then], "language": "en"}
-    store.append("ours", "c", Turn("Where?", "In Pudding Lane [1].", "database", {"thread": thread}))
+    keep(store, "Where?", "In Pudding Lane [1].", start=1, fire={"number": 1, "summed_up": said})
     found = read(reader())
     (passage,) = found["shown"]
     assert (passage.content, passage.meta["summed_up"]) == (FIRE.content, said)
-    built = replace(passage, content=said)
-    assert render_sources([built]) in found["messages"][0].text
+    assert render_sources([replace(passage, content=said)]) in found["messages"][0].text
     assert 'shown="summary">\nA bakery burnt (2).\n</source>' in found["messages"][0].text
 
 
@@ -207,9 +190,8 @@ def test_a_callers_history_counts_instead_and_is_not_kept(store, reader):
         {"role": "user", "content": "Unanswered?"},
     ]
     found = read(reader(), history=history)
-    assert [message.text for message in found["history"]] == [
-        one["content"].replace("[1]", "(1)") for one in history[1:]
-    ]
+    said = [one["content"].replace("[1]", "(1)") for one in history[1:]]
+    assert [message.text for message in found["history"]] == said
     assert [role for role, _ in texts(found)] == ["user", "assistant"]
     assert "London" in found["query"]
     assert (found["summary"], found["memory"], found["shown"]) == ("", "", [])

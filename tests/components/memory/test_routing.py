@@ -22,18 +22,12 @@ QUESTION = "And why did it burn?"
 @pytest.mark.parametrize(
     ("question", "source"),
     [
-        ("Who was Guo Ziyi?", "database"),
-        (QUESTION, "both"),
-        ("You said it burned in 1672, is that right?", "both"),
-        ("Where were we?", "history"),
-        ("What did you say about the bakery?", "history"),
-        ("郭子仪何时去世？", "database"),
-        ("他后来怎么样了？", "both"),
-        ("你刚才说是1672年，对吗？", "both"),
-        ("我们刚才聊到哪了？", "history"),
-        ("總結一下我們的對話。", "history"),
+        ("Who was Guo Ziyi?", "database"), (QUESTION, "both"), ("You said it burned in 1672, is that right?", "both"),
+        ("Where were we?", "history"), ("What did you say about the bakery?", "history"),
+        ("郭子仪何时去世？", "database"), ("他后来怎么样了？", "both"), ("你刚才说是1672年，对吗？", "both"),
+        ("我们刚才聊到哪了？", "history"), ("總結一下我們的對話。", "history"),
     ],
-)
+)  # fmt: skip
 def test_each_kind_of_question_has_its_source(question, source):
     assert route_question(question, HISTORY)[0] == source
 

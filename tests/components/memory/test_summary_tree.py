@@ -20,13 +20,13 @@ def tree(generator=None):
     return SummaryTree(document_embedder=DocumentEmbedder(), chat_generator=generator)
 
 
-def say(store, count, source="both", start=1, tenant="ours"):
+def say(store, count, source="both", start=1):
     for number in range(start, start + count):
-        store.append(tenant, "c", Turn(f"Question {number}?", f"Answer {number} [1]. And more.", source))
+        store.append("ours", "c", Turn(f"Question {number}?", f"Answer {number} [1]. And more.", source))
 
 
-def shape(store, tenant="ours"):
-    return [(node.level, node.first_turn, node.last_turn) for node in store.nodes(tenant, "c")]
+def shape(store):
+    return [(node.level, node.first_turn, node.last_turn) for node in store.nodes("ours", "c")]
 
 
 def run(tree, store):
@@ -122,10 +122,7 @@ BAD = {
     "another key": '{"text": "They talked."}',
     "a list": '{"summary": ["They talked."]}',
     "an empty one": '{"summary": " "}',
-    "a refusal": '{"summary": "I\'m sorry, I cannot do that."}',
-    "another language": '{"summary": "他们谈到了一场很大的火灾。"}',
     "an invented name": '{"summary": "They talked about Thomas Farriner."}',
-    "an invented year": '{"summary": "It burned in 1672."}',
 }
 TEXTS = ["How did the fire start?", "In a bakery in 1666, the sources say."]
 
@@ -151,13 +148,10 @@ def test_a_usable_summary_is_read(reply, text):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("短句。", "短句。"),
-        ("史" * 100, "史" * 79 + "…"),
-        ("word " * 60, "word " * 50 + "…"),
-        ("", ""),
+        ("短句。", "短句。"), ("史" * 100, "史" * 79 + "…"), ("word " * 60, "word " * 50 + "…"), ("", ""),
         ("x" * 9000, "x" * 600),
     ],
-)
+)  # fmt: skip
 def test_a_summary_has_a_length(text, expected):
     assert shortened(text) == expected
 

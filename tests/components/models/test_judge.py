@@ -9,6 +9,7 @@ PASSAGE = "In 757 Zhang Xun held the city of Suiyang against the rebels. His sol
 TRUE = "Zhang Xun held the city of Suiyang against the rebels."
 OTHER = "The steam engine was built in a small town in Scotland."
 QUESTION = "Who held the city of Suiyang against the rebels?"
+NOTHING = [("", PASSAGE), ("", ""), (" \n", PASSAGE), ("\x00", "\ud800")]
 
 
 @pytest.fixture(scope="module")
@@ -24,9 +25,7 @@ def test_a_passage_with_the_answer_answers_and_the_place_is_there(judge):
     assert sum(likely for *_, likely in read.places) == pytest.approx(1)
 
 
-@pytest.mark.parametrize(
-    ("question", "passage"), [("", PASSAGE), (QUESTION, ""), ("", ""), (" \n", PASSAGE), ("\x00", "\ud800")]
-)
+@pytest.mark.parametrize(("question", "passage"), [*NOTHING, (QUESTION, "")])
 def test_without_a_question_or_a_passage_nothing_is_answered(judge, question, passage):
     assert judge.answer(question, passage) == Reading(UNREAD)
 
@@ -81,9 +80,7 @@ def test_a_changed_name_is_less_supported_than_the_words_around_it(judge):
     assert max(changed) > max(kept)
 
 
-@pytest.mark.parametrize(
-    ("claim", "passage"), [("", PASSAGE), (TRUE, ""), ("", ""), (" \n", PASSAGE), ("\x00", "\ud800")]
-)
+@pytest.mark.parametrize(("claim", "passage"), [*NOTHING, (TRUE, "")])
 def test_without_a_claim_or_a_passage_nothing_is_said(judge, claim, passage):
     (verdict,) = judge.verdicts([(claim, passage)])
     assert verdict == Verdict(0, 1, 0)

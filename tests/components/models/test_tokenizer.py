@@ -8,23 +8,11 @@ from shiguan.models.token_counter import tokenizer
 from shiguan.models.weights import Weights, weights_file
 
 SENTENCES = [
-    "The old general wept.",
-    "安史之乱为什么会爆发？",
-    "張巡守睢陽，糧盡，羅雀掘鼠而食。",
-    "Où est la bibliothèque ?",
-    "Где находится крепость?",
-    "서울은 어디에 있습니까?",
-    "東京はどこにありますか。",
-    "أين تقع القلعة؟",
-    "किला कहाँ है?",
-    "ป้อมปราการอยู่ที่ไหน",
-    "①② ﬁne ＡＢＣ １２３ ｶﾞ",
-    "a  b   c\t\nd\u3000e",
-    "</s> <s> <unk> <mask> \u2581 x",
-    "👍👩\u200d👩\u200d👧 e\u0301",
-    "",
-    " ",
-]
+    "The old general wept.", "安史之乱为什么会爆发？", "張巡守睢陽，糧盡，羅雀掘鼠而食。", "Où est la bibliothèque ?",
+    "Где находится крепость?", "서울은 어디에 있습니까?", "東京はどこにありますか。", "أين تقع القلعة؟",
+    "किला कहाँ है?", "ป้อมปราการอยู่ที่ไหน", "①② ﬁne ＡＢＣ １２３ ｶﾞ", "a  b   c\t\nd\u3000e",
+    "</s> <s> <unk> <mask> \u2581 x", "👍👩\u200d👩\u200d👧 e\u0301", "", " ",
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")

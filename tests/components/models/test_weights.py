@@ -122,8 +122,5 @@ def test_two_processes_that_make_the_encoder_at_once_both_have_it(tmp_path):
     ]
     assert [run.communicate()[0].strip() for run in runs] == ["384", "384"]
     assert sorted(path.name for path in tmp_path.glob("*/*")) == [
-        "encoder.onnx",
-        "encoder.onnx.json",
-        "pieces.bin",
-        "pieces.bin.json",
-    ]
+        "encoder.onnx", "encoder.onnx.json", "pieces.bin", "pieces.bin.json",
+    ]  # fmt: skip

@@ -12,11 +12,8 @@ from shiguan.query.e5_text_embedder import E5TextEmbedder
 
 
 def test_run_gives_the_vector_of_a_question():
-    result = E5TextEmbedder().run(text="郭子仪是谁？")
-    assert result == {
-        "embedding": engine_module.engine().embed(["郭子仪是谁？"], "query")[0].tolist(),
-        "warnings": [],
-    }
+    vector = engine_module.engine().embed(["郭子仪是谁？"], "query")[0].tolist()
+    assert E5TextEmbedder().run(text="郭子仪是谁？") == {"embedding": vector, "warnings": []}
 
 
 @pytest.mark.parametrize("text", [None, 1, ["a"]])

@@ -74,12 +74,9 @@ def test_question_and_passage_are_averaged_to_length_one(stand_in_llm):
 
 def test_without_the_embedders_weights_passages_are_still_there_to_be_searched_by_words():
     component = embedder(text_embedder=NoWeights())
-    expected = {
-        "embedding": [],
-        "hypothetical_passages": [PASSAGE],
-        "warnings": ["The embedder's weights are missing."],
-    }
-    assert component.run(text=QUESTION, use_hyde=True) == expected
+    result = component.run(text=QUESTION, use_hyde=True)
+    assert (result["embedding"], result["hypothetical_passages"]) == ([], [PASSAGE])
+    assert result["warnings"] == ["The embedder's weights are missing."]
     assert component.document_embedder.seen == []
 
 
@@ -102,15 +99,7 @@ async def test_without_a_passage_the_question_is_embedded_with_a_warning(generat
     assert await hyde(chat_generator=generator).run_async(text=QUESTION) == expected
 
 
-BAD = {
-    "empty": "",
-    "refusal": "I'm sorry, I cannot do that.",
-    "Chinese refusal": "抱歉，我无法回答。",
-    "too short": "Yes.",
-}
-
-
-@pytest.mark.parametrize("reply", BAD.values(), ids=BAD)
+@pytest.mark.parametrize("reply", ["", "I'm sorry, I cannot do that.", "抱歉，我无法回答。", "Yes."])
 def test_a_reply_that_is_no_passage_gives_the_plain_embedding(stand_in_llm, reply):
     stand_in_llm.default = reply
     result = embedder().run(text=QUESTION, use_hyde=True)

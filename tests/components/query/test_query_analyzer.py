@@ -91,7 +91,6 @@ def test_questions_about_facts_of_public_data_are_rarely_taken_for_more(public_d
         ("列出所有参与平叛的节度使。", ("aggregation", "zh", "qa", "global", False, "multi_query")),
         ("总结一下第三章的内容。", ("open_ended", "zh", "summarize", "global", False, "none")),
         ("Who was Guo Ziyi?", ("simple_fact", "en", "qa", "local", False, "none")),
-        ("Why did the rebellion break out?", ("complex_reasoning", "en", "qa", "global", True, "step_back")),
         ("Who was the father of the general who took Caizhou?", ("multi_hop", "en", "qa", "local", False, "decompose")),
         ("Compare the two laws.", ("comparison", "en", "compare", "global", True, "multi_query")),
         (
@@ -121,35 +120,22 @@ def test_the_analysis_is_plain_data():
     result = QueryAnalyzer().run(query="Why did the rebellion break out?")
     assert result == {
         "analysis": {
-            "type": "complex_reasoning",
-            "complexity": 6,
-            "language": "en",
-            "task": "qa",
-            "scope": "global",
-            "use_hyde": True,
-            "method": "step_back",
-            "reasons": ["complex_reasoning: why"],
+            "type": "complex_reasoning", "complexity": 6, "language": "en", "task": "qa", "scope": "global",
+            "use_hyde": True, "method": "step_back", "reasons": ["complex_reasoning: why"],
         },
-    }
+    }  # fmt: skip
     assert json.loads(json.dumps(result)) == result
 
 
 @pytest.mark.parametrize(
     ("type_", "complexity", "method"),
     [
-        ("simple_fact", 1, "none"),
-        ("simple_fact", 3, "none"),
-        ("simple_fact", 4, "expand"),
-        ("multi_hop", 3, "none"),
-        ("multi_hop", 5, "decompose"),
-        ("comparison", 6, "multi_query"),
-        ("aggregation", 4, "multi_query"),
-        ("open_ended", 6, "multi_query"),
-        ("complex_reasoning", 6, "step_back"),
-        ("complex_reasoning", 7, "decompose"),
+        ("simple_fact", 1, "none"), ("simple_fact", 3, "none"), ("simple_fact", 4, "expand"), ("multi_hop", 3, "none"),
+        ("multi_hop", 5, "decompose"), ("comparison", 6, "multi_query"), ("aggregation", 4, "multi_query"),
+        ("open_ended", 6, "multi_query"), ("complex_reasoning", 6, "step_back"), ("complex_reasoning", 7, "decompose"),
         ("comparison", 7, "decompose"),
     ],
-)
+)  # fmt: skip
 def test_the_method_follows_type_and_complexity(type_, complexity, method):
     assert _method(type_, complexity, plain=False) == method
 
@@ -157,14 +143,10 @@ def test_the_method_follows_type_and_complexity(type_, complexity, method):
 @pytest.mark.parametrize(
     ("query", "language"),
     [
-        ("Pourquoi la révolte a-t-elle éclaté ?", "fr"),
-        ("なぜ安禄山は反乱を起こしたのですか？", "ja"),
-        ("لماذا؟", "ar"),
-        ("", "und"),
-        ("???", "und"),
-        ("123", "und"),
+        ("Pourquoi la révolte a-t-elle éclaté ?", "fr"), ("なぜ安禄山は反乱を起こしたのですか？", "ja"),
+        ("لماذا؟", "ar"), ("", "und"), ("???", "und"), ("123", "und"),
     ],
-)
+)  # fmt: skip
 def test_other_languages_and_no_language_pass(query, language):
     result = QueryAnalyzer().run(query=query)
     assert result["analysis"]["language"] == language

@@ -16,6 +16,7 @@ from shiguan.query.query_rewriter import QueryRewriter, _Rewriting
 from shiguan.tenants import LibraryStore
 from shiguan.text.questions import folded
 
+SHUOFANG = "Who led the Shuofang army?"
 REPLIES = yaml.safe_load((Path(__file__).parents[2] / "data" / "rewriter_replies.yml").read_text(encoding="utf-8"))
 TENANT = {"field": "meta.tenant_id", "operator": "==", "value": "a"}
 KEYS = {
@@ -47,18 +48,11 @@ class Library(LibraryStore):
 
 
 def test_a_plain_fact_is_searched_as_it_is_without_a_call(stand_in_llm):
-    result = rewriter(stand_in_llm).run(query="Who led the Shuofang army?")
+    result = rewriter(stand_in_llm).run(query=SHUOFANG)
     assert result == {
-        "query": "Who led the Shuofang army?",
-        "queries": ["Who led the Shuofang army?"],
-        "word_queries": ["Who led the Shuofang army?"],
-        "vector_queries": ["Who led the Shuofang army?"],
-        "analysis": {"use_hyde": False},
-        "method": "none",
-        "plan": [],
-        "use_hyde": False,
-        "warnings": [],
-    }
+        "query": SHUOFANG, "queries": [SHUOFANG], "word_queries": [SHUOFANG], "vector_queries": [SHUOFANG],
+        "analysis": {"use_hyde": False}, "use_hyde": False, "method": "none", "plan": [], "warnings": [],
+    }  # fmt: skip
     assert stand_in_llm.calls == 0
 
 
@@ -84,19 +78,13 @@ def test_decompose_makes_a_plan_and_searches_the_question_alone(stand_in_llm):
     analysis = {"method": "decompose", "use_hyde": True}
     result = rewriter(stand_in_llm, found).run(query=MULTI, analysis=analysis)
     assert result == {
-        "query": MULTI,
-        "queries": [MULTI],
-        "word_queries": [MULTI],
-        "vector_queries": [MULTI],
-        "analysis": {"method": "decompose", "use_hyde": False},
-        "method": "decompose",
+        "query": MULTI, "queries": [MULTI], "word_queries": [MULTI], "vector_queries": [MULTI],
+        "analysis": {"method": "decompose", "use_hyde": False}, "use_hyde": False, "method": "decompose", "warnings": [],
         "plan": [
             {"number": 1, "text": "Who took Caizhou?", "needs": []},
             {"number": 2, "text": "Who was the father of {1}?", "needs": [1]},
         ],
-        "use_hyde": False,
-        "warnings": [],
-    }
+    }  # fmt: skip
 
 
 def test_without_a_usable_plan_the_question_is_searched_as_the_analysis_says(stand_in_llm):
@@ -142,20 +130,9 @@ def test_a_bad_reply_leaves_the_question_alone_with_a_warning(stand_in_llm, repl
     assert "as it is" in result["warnings"][0]
 
 
-MENDED = {
-    "numbered": '{"queries": ["1. x y", "2) z w"]}',
-    "quoted": '{"queries": ["\\"x y\\"", "“z w”"]}',
-    "labelled": '{"queries": ["Query 1: x y", "Sub-question 2: z w"]}',
-    "repeated": '{"queries": ["x y", "X  y?", "z w"]}',
-}
-
-
-@pytest.mark.parametrize("reply", MENDED.values(), ids=MENDED)
-def test_a_slightly_broken_reply_is_mended(stand_in_llm, reply):
-    assert rewriter(stand_in_llm, reply).run(query=MULTI)["queries"] == [MULTI, "x y", "z w"]
-
-
-# -- follow-ups -----------------------------------------------------------------------------------------------------
+def test_a_slightly_broken_reply_is_mended(stand_in_llm):
+    component = rewriter(stand_in_llm, {"queries": ["1. x y", "X  y?", "Sub-question 2: “z w”"]})
+    assert component.run(query=MULTI)["queries"] == [MULTI, "x y", "z w"]
 
 
 @pytest.mark.parametrize("case", REPLIES["cases"], ids=lambda case: case["name"])
@@ -163,9 +140,8 @@ def test_recorded_replies_to_contextualize(stand_in_llm, case):
     conversation = REPLIES["conversations"][case["about"]]
     roles = ("user", "assistant")
     history = [{"role": role, "content": text} for role, text in zip(roles, conversation["history"], strict=True)]
-    result = rewriter(stand_in_llm, case["reply"]).run(
-        query=conversation["question"], history=history, method="contextualize"
-    )
+    call = {"query": conversation["question"], "history": history, "method": "contextualize"}
+    result = rewriter(stand_in_llm, case["reply"]).run(**call)
     assert set(result) == KEYS
     assert stand_in_llm.calls == 1
     if "accept" in case:
@@ -255,18 +231,14 @@ def test_the_models_name_injection_in_history_reaches_no_role(stand_in_llm):
         {"role": "narrator", "content": "x"},
         {"role": "user", "content": ""},
     ]
-    result = rewriter(stand_in_llm, {"query": "When did An Lushan rise?"}).run(
-        query="When did he rise?", history=history
-    )
+    component = rewriter(stand_in_llm, {"query": "When did An Lushan rise?"})
+    result = component.run(query="When did he rise?", history=history)
     body = stand_in_llm.requests[0].body
     assert [message["role"] for message in body["messages"]] == ["system", "user"]
     assert "Answer in French" not in stand_in_llm.prompts[0]
     assert body["messages"][1]["content"].count("</history>") == 1
     assert len(result["warnings"]) == 3
     assert result["query"] == "When did An Lushan rise?"
-
-
-# -- failures -------------------------------------------------------------------------------------------------------
 
 
 def test_a_failing_endpoint_leaves_the_question_alone_with_a_warning(stand_in_llm):
@@ -282,14 +254,6 @@ def test_no_model_is_a_warning_and_no_call():
     assert result["warnings"] == ["No LLM is configured: the question was not rewritten, it was searched as it is."]
     assert QueryRewriter().run(query=MULTI)["queries"] == [MULTI]
     assert QueryRewriter().run(query="Who was Guo Ziyi?")["warnings"] == []
-
-
-@pytest.mark.parametrize(
-    "query", ["Pourquoi la révolte d'An Lushan a-t-elle éclaté ?", "なぜ安禄山は反乱を起こしたのですか？"]
-)
-def test_a_question_in_a_third_language_passes(stand_in_llm, query):
-    result = rewriter(stand_in_llm, {"queries": [query + " (2)"]}).run(query=query, method="multi_query")
-    assert result["queries"][0] == query
 
 
 def test_inputs_are_left_as_they_were(stand_in_llm):
@@ -332,14 +296,10 @@ async def test_a_way_of_searching_that_is_left_out_gets_no_queries(stand_in_llm,
 @pytest.mark.parametrize(
     ("method", "analysed", "use_hyde"),
     [
-        ("hyde", False, True),
-        ("none", True, False),
-        ("step_back", True, False),
-        ("auto", True, True),
-        (None, True, True),
-        (None, False, False),
+        ("hyde", False, True), ("none", True, False), ("step_back", True, False), ("auto", True, True),
+        (None, True, True), (None, False, False),
     ],
-)
+)  # fmt: skip
 def test_a_method_for_one_call_says_whether_a_passage_is_imagined(stand_in_llm, method, analysed, use_hyde):
     analysis = {"method": "none", "use_hyde": analysed}
     told = rewriter(stand_in_llm, {"queries": []}).run(query=MULTI, analysis=analysis, method=method)
@@ -349,32 +309,31 @@ def test_a_method_for_one_call_says_whether_a_passage_is_imagined(stand_in_llm, 
 
 
 async def test_a_wording_in_each_language_of_the_library_that_the_question_is_not_in(stand_in_llm):
-    question = "Who led the Shuofang army?"
     found = {"translations": {"zh": "谁统领朔方军？", "fr": "Qui commandait l'armée de Shuofang ?", "en": "Again?"}}
     library = Library("zh", "en", "und", "fr", "None", "")
     component = rewriter(stand_in_llm, found, document_store=library)
-    result = component.run(query=question, filters=TENANT)
-    assert result["queries"] == [question, "谁统领朔方军？", "Qui commandait l'armée de Shuofang ?"]
-    assert (result["query"], result["method"], result["warnings"]) == (question, "none", [])
+    result = component.run(query=SHUOFANG, filters=TENANT)
+    assert result["queries"] == [SHUOFANG, "谁统领朔方军？", "Qui commandait l'armée de Shuofang ?"]
+    assert (result["query"], result["method"], result["warnings"]) == (SHUOFANG, "none", [])
     assert stand_in_llm.calls == 1
     prompt = stand_in_llm.prompts[0]
     assert "once in each of these languages (ISO 639-1 codes): zh, fr." in prompt
     assert '{"translations": {"zh": "...", "fr": "..."}}' in prompt
-    assert await component.run_async(query=question, filters=TENANT) == result
+    assert await component.run_async(query=SHUOFANG, filters=TENANT) == result
     assert library.asked == [TENANT, TENANT]
 
 
 def test_at_most_three_languages_those_of_most_passages_first(stand_in_llm):
     library = Library("fr", "zh", "de", "es")
     library.passages |= {"es": 100, "de": 4}  # fr 4, zh 3, de 4, es 100: of equals the first by its code
-    rewriter(stand_in_llm, {}, document_store=library).run(query="Who led the Shuofang army?", filters=TENANT)
+    rewriter(stand_in_llm, {}, document_store=library).run(query=SHUOFANG, filters=TENANT)
     assert "(ISO 639-1 codes): es, de, fr." in stand_in_llm.prompts[0]
 
 
 def test_the_languages_of_a_library_are_not_told_without_a_tenant(stand_in_llm):
     component = rewriter(stand_in_llm, document_store=Library("zh"))
     with pytest.raises(RefusedError):
-        component.run(query="Who led the Shuofang army?")
+        component.run(query=SHUOFANG)
 
 
 @pytest.mark.parametrize(
@@ -390,15 +349,15 @@ def test_the_languages_of_a_library_are_not_told_without_a_tenant(stand_in_llm):
 )
 def test_no_call_where_no_other_language_is_needed(stand_in_llm, library, method):
     component = rewriter(stand_in_llm, document_store=library)
-    result = component.run(query="Who led the Shuofang army?", filters=TENANT, method=method)
-    assert (result["queries"], result["warnings"], stand_in_llm.calls) == (["Who led the Shuofang army?"], [], 0)
+    result = component.run(query=SHUOFANG, filters=TENANT, method=method)
+    assert (result["queries"], result["warnings"], stand_in_llm.calls) == ([SHUOFANG], [], 0)
 
 
 @pytest.mark.parametrize("generator", [None, UnavailableGenerator()])
 def test_without_a_model_other_languages_cost_no_warning(generator):
     component = QueryRewriter(generator, document_store=Library("zh"))
-    result = component.run(query="Who led the Shuofang army?", filters=TENANT)
-    assert (result["queries"], result["warnings"]) == (["Who led the Shuofang army?"], [])
+    result = component.run(query=SHUOFANG, filters=TENANT)
+    assert (result["queries"], result["warnings"]) == ([SHUOFANG], [])
 
 
 @pytest.mark.parametrize(
@@ -442,7 +401,7 @@ def test_a_follow_up_is_worded_in_other_languages_as_it_stands_alone(stand_in_ll
 
 def test_five_wordings_on_request(stand_in_llm):
     wordings = [f"wording number {number}" for number in range(7)]
-    result = rewriter(stand_in_llm, {"queries": wordings}).run(query="Who led the Shuofang army?", wordings=5)
+    result = rewriter(stand_in_llm, {"queries": wordings}).run(query=SHUOFANG, wordings=5)
     assert (result["method"], result["queries"][1:]) == ("multi_query", wordings[:5])
     assert "write 5 search questions" in stand_in_llm.prompts[0]
     for wrong in (0, 6):

@@ -85,14 +85,9 @@ def test_cited_passages_come_first_and_keep_the_number_that_they_had():
     assert '<source number="3" file="c.txt">' in script.prompts[1]
     assert (statuses(result), result["warnings"], len(script.prompts)) == (["answered", "answered"], [], 2)
     assert result["sub_answers"][0] == {
-        "number": 1,
-        "question": "Who took Caizhou?",
-        "needs": [],
-        "status": "answered",
-        "answer": "Li Su took it [2].",
-        "numbers": [2],
-        "passages": [{"number": 2, "id": "b"}],
-    }
+        "number": 1, "question": "Who took Caizhou?", "needs": [], "status": "answered", "answer": "Li Su took it [2].",
+        "numbers": [2], "passages": [{"number": 2, "id": "b"}],
+    }  # fmt: skip
 
 
 def test_what_the_whole_question_found_fills_up_to_as_many_as_were_given():
@@ -140,14 +135,11 @@ def test_the_placeholder_gets_the_key_if_it_stands_in_what_was_read(reply, key):
 @pytest.mark.parametrize(
     ("reply", "status"),
     [
-        ("", "failed"),
-        ('{"answer": "The', "failed"),
-        ('{"answer": null}', "not_found"),
-        ('{"answer": 7}', "not_found"),
-        ({"answer": NOT_FOUND}, "not_found"),
+        ("", "failed"), ('{"answer": "The', "failed"), ('{"answer": null}', "not_found"),
+        ('{"answer": 7}', "not_found"), ({"answer": NOT_FOUND}, "not_found"),
         ("The sources do not mention it.", "not_found"),
     ],
-)
+)  # fmt: skip
 def test_a_reply_without_an_answer_leaves_a_gap_and_the_next_is_asked_all_the_same(reply, status):
     result = run(answerer(Script([reply, {"answer": "In Lintao [2].", "key": "Lintao"}]), Who=[A], Where=[B]))
     assert statuses(result) == [status, "answered"]

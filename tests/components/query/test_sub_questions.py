@@ -30,12 +30,8 @@ def test_a_placeholder_is_a_need_and_needs_of_what_is_not_there_are_dropped():
 
 
 def test_what_is_left_out_moves_the_numbers_of_those_behind():
-    plan = read(
-        {"text": WHOLE.upper()},
-        {"text": "Who took Caizhou?"},
-        {"text": "who took caizhou"},
-        {"text": "Who was the father of {2}?", "needs": [2]},
-    )
+    twice = [{"text": WHOLE.upper()}, {"text": "Who took Caizhou?"}, {"text": "who took caizhou"}]
+    plan = read(*twice, {"text": "Who was the father of {2}?", "needs": [2]})
     assert plan == [part(1, "Who took Caizhou?"), part(2, "Who was the father of {1}?", (1,))]
 
 
@@ -48,9 +44,8 @@ def test_fewer_than_two_parts_are_no_plan(reply):
 
 
 def test_more_than_four_are_cut():
-    assert [sub["text"] for sub in read(*({"text": f"What is the {word}?"} for word in "abcdef"))] == [
-        f"What is the {word}?" for word in "abcd"
-    ]
+    texts = [f"What is the {word}?" for word in "abcdef"]
+    assert [sub["text"] for sub in read(*({"text": text} for text in texts))] == texts[:4]
 
 
 def test_levels_stand_side_by_side_after_what_they_need():

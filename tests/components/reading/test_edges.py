@@ -24,16 +24,8 @@ DENIED = [
     "not yet |done", "few |men", "fewer than |500 men", "未|攻下", "不能|攻下", "没有|来", "几乎|全部", "仅|三人", "并非|如此",
 ]  # fmt: skip
 SAID = [
-    "辛未，|郭子仪",
-    "辛未|郭子仪",
-    "三只|羊",
-    "he knew |it",
-    "a few |men",
-    "No, |he came",
-    "no. |5",
-    "the north |wind",
-    "|No one",
-]
+    "辛未，|郭子仪", "辛未|郭子仪", "三只|羊", "he knew |it", "a few |men", "No, |he came", "no. |5", "the north |wind", "|No one",
+]  # fmt: skip
 
 
 def cut(marked: str) -> tuple[str, int]:

@@ -8,28 +8,17 @@ from shiguan.reading.question import read_question
 @pytest.mark.parametrize(
     ("question", "shape"),
     [
-        ("When did An Lushan rise?", "time"),
-        ("In what year did the capital fall?", "time"),
-        ("How many men did he have?", "number"),
-        ("Who took Caizhou?", "person"),
-        ("Which general took Caizhou?", "person"),
-        ("Where did the court flee?", "place"),
-        ("Why did the court flee?", "reason"),
-        ("How did he take the town?", "manner"),
-        ("Who was Guo Ziyi?", "definition"),
-        ("What is the Salt Commission?", "definition"),
-        ("安禄山何时起兵？", "time"),
-        ("安史之乱是哪一年结束的？", "time"),
-        ("安祿山有多少兵？", "number"),
-        ("谁攻下了蔡州？", "person"),
-        ("玄宗逃到了哪里？", "place"),
-        ("玄宗为什么逃走？", "reason"),
-        ("李愬如何攻下蔡州？", "manner"),
-        ("郭子仪是谁？", "definition"),
-        ("節度使是什麼？", "definition"),
+        ("When did An Lushan rise?", "time"), ("In what year did the capital fall?", "time"),
+        ("How many men did he have?", "number"), ("Who took Caizhou?", "person"),
+        ("Which general took Caizhou?", "person"), ("Where did the court flee?", "place"),
+        ("Why did the court flee?", "reason"), ("How did he take the town?", "manner"),
+        ("Who was Guo Ziyi?", "definition"), ("What is the Salt Commission?", "definition"),
+        ("安禄山何时起兵？", "time"), ("安史之乱是哪一年结束的？", "time"), ("安祿山有多少兵？", "number"),
+        ("谁攻下了蔡州？", "person"), ("玄宗逃到了哪里？", "place"), ("玄宗为什么逃走？", "reason"),
+        ("李愬如何攻下蔡州？", "manner"), ("郭子仪是谁？", "definition"), ("節度使是什麼？", "definition"),
         ("什么是节度使？", "definition"),
     ],
-)
+)  # fmt: skip
 def test_question_asks_for_its_kind_of_answer(question, shape):
     assert read_question(question).shapes[0] == shape
 

@@ -2,8 +2,11 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from shiguan.reading.question import Question
-from shiguan.reading.text import Memory, Text, kept
+from shiguan.reading.text import Memory, Text, kept, read_text
+from shiguan.text.notes import note_spans
 
 
 def test_what_was_worked_out_is_found_again_by_the_string():
@@ -25,12 +28,8 @@ def test_a_function_is_called_once_for_each_of_its_further_values():
         return string.count(letter) * times
 
     text = Text("banana")
-    assert [text.once(count, "a"), text.once(count, "n"), text.once(count, "a"), text.once(count, "a", times=2)] == [
-        3,
-        2,
-        3,
-        6,
-    ]
+    found = [text.once(count, "a"), text.once(count, "n"), text.once(count, "a"), text.once(count, "a", times=2)]
+    assert found == [3, 2, 3, 6]
     assert called == [("a", 1), ("n", 1), ("a", 2)]
 
 
@@ -74,3 +73,37 @@ def test_a_people_is_no_strange_name_where_its_country_is_named():
     text = Text("It was reported in the United States, in Spain, in France and in the Netherlands.")
     assert [text.lacking(name) for name in ("Americans", "Spaniards", "French", "Dutch")] == [[], [], [], []]
     assert [text.lacking(name) for name in ("Russians", "Toledo", "Hale")] == [["Russians"], ["Toledo"], ["Hale"]]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "has"),
+    [
+        ("An Lushan", "Then An Lushan rose.", True), ("An Lushan", "安禄山反。", True), ("安祿山", "安禄山反。", True),
+        ("安禄山", "Then An Lushan rose.", True), ("伦敦", "The fire of London.", True), ("London", "伦敦大火。", True),
+        ("Guo Ziyi", "安禄山反。", False), ("拿破仑", "Then An Lushan rose.", False), ("Napoleon", "安禄山反于范阳。", False),
+        ("Shu", "他入蜀。", True), ("Queequeg", "魁魁格是个捕鲸手。", True), ("Ahab", "魁魁格是个捕鲸手。", False),
+    ],
+)  # fmt: skip
+def test_a_name_is_found_as_spelled_translated_in_pinyin_or_by_its_consonants(name, text, has):
+    assert read_text(text).has_name(name) is has
+
+
+@pytest.mark.parametrize(
+    ("text", "bare"),
+    [
+        ("城[脚注：今托克马克。]，其年", "城，其年"), ("fell [Note: so the Mirror] in 757", "fell  in 757"),
+        ("a [Note: see [12] and [Note: an inner] here] b", "a  b"), ("a [Note: never closed", "a [Note: never closed"),
+        ("a [12] b ] c", "a [12] b ] c"), ("一[脚注：甲。]二[脚注：乙。]三", "一二三"),
+    ],
+)  # fmt: skip
+def test_a_text_without_its_notes(text, bare):
+    assert read_text(text).without_notes() == bare
+
+
+def test_a_part_of_a_text_that_begins_in_a_note_has_what_follows_it():
+    text = read_text("一[脚注：甲乙。]二三")
+    assert [text.without_notes(start, 10) for start in (0, 1, 4)] == ["一二", "二", "二"]
+
+
+def test_brackets_that_never_close_are_read_once():
+    assert note_spans("[Note: " * 100_000) == ()

@@ -36,12 +36,8 @@ def bilingual(tmp_path):
 
 
 def write(store, **texts):
-    store.write_documents(
-        [
-            Document(id=name, content=text, meta={"tenant_id": "one", "language": {"e": "en", "z": "zh"}[name[0]]})
-            for name, text in texts.items()
-        ]
-    )
+    metas = {"e": {"tenant_id": "one", "language": "en"}, "z": {"tenant_id": "one", "language": "zh"}}
+    store.write_documents([Document(id=name, content=text, meta=metas[name[0]]) for name, text in texts.items()])
 
 
 def test_without_evidence_nothing_changes():
