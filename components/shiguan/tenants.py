@@ -217,6 +217,15 @@ class LibraryStore(Protocol):
 
 
 @runtime_checkable
+class FileStore(Protocol):
+    """A store of passages that also knows which files they are of."""
+
+    def list_files(self, filters: dict[str, Any] | None = None) -> list[dict[str, Any]]:
+        """Describe each file: its id, name, title and number of passages."""
+        ...
+
+
+@runtime_checkable
 class TermStore(LibraryStore, Protocol):
     """A store that also knows which terms, of `shiguan.text.terms`, its documents have."""
 

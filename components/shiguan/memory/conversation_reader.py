@@ -35,7 +35,7 @@ from shiguan.reading.question import read_question
 from shiguan.reading.text import read_text
 from shiguan.resources import read_patterns
 from shiguan.serialization import Serializable
-from shiguan.tenants import all_of, require_filters, tenant_of, where
+from shiguan.tenants import FileStore, all_of, require_filters, tenant_of, where
 from shiguan.text.follow_ups import asked_of_another, needs_context, salient_terms, says_enough
 from shiguan.text.library_questions import asked_work, asks_for_books, is_titled
 
@@ -183,7 +183,7 @@ class ConversationReader(Serializable):
         outcome = None
         if ready := unsearched_answer(query, spoken):
             outcome = Outcome("unsearched", texts=(ready,))
-        elif asks_for_books(query):
+        elif asks_for_books(query) and isinstance(self.document_store, FileStore):
             outcome = Outcome("unsearched", texts=(book_list(self.document_store.list_files(filters), spoken),))
         elif ready := self._authors(query, filters, spoken):
             outcome = Outcome("unsearched", texts=(ready,))
@@ -241,7 +241,7 @@ class ConversationReader(Serializable):
     def _authors(self, question: str, filters: dict[str, Any], language: str) -> str:
         """Answer who wrote a book of the library, from what its file states; "" for any other question."""
         store, work = self.document_store, asked_work(question)
-        files = store.list_files(filters) if work else []
+        files = store.list_files(filters) if work and isinstance(store, FileStore) else []
         named = [file["source"] for file in files if is_titled(file.get("title") or "", work)]
         first = all_of(where("meta.source", "in", named), where("meta.position", "==", 0), filters)
         return authors((passage.meta for passage in store.filter_documents(first)), language) if named else ""

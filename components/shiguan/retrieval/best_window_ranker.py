@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from haystack import Document, component, default_to_dict, logging
 
+from shiguan.reading.passage import Passage
 from shiguan.text.sentences import sentence_spans
 
 if TYPE_CHECKING:
@@ -187,10 +188,8 @@ def _windows(document: Document) -> list[str]:
             pieces[-1] = (pieces[-1][0], end)
         else:
             pieces.append((start, end))
-    matches = document.meta.get("matches", [])
-    matched = [
-        piece for piece in pieces if any(match["start"] < piece[1] and piece[0] < match["end"] for match in matches)
-    ]
+    matches = Passage(document).spans
+    matched = [piece for piece in pieces if any(start < piece[1] and piece[0] < end for start, end in matches)]
     chosen = [*matched, *(piece for piece in pieces if piece not in matched)][:_WINDOWS]
     return [text[start:end] for start, end in chosen] or [text]
 

@@ -55,6 +55,11 @@ def texts(found):
     return [(message.role.value, message.text) for message in found["messages"]]
 
 
+@pytest.mark.parametrize("question", ["Which books do you have?", "Who wrote Moby Dick?"])
+def test_with_a_store_that_knows_no_files_a_question_about_books_is_searched(reader, question):
+    assert read(reader(), question)["query"] == question
+
+
 def test_outside_a_conversation_a_question_goes_through_as_it_is(reader):
     found = read(reader(), LEANING, conversation_id=None)
     assert found == dict.fromkeys(("question", "query", "word_query", "vector_query"), LEANING) | {

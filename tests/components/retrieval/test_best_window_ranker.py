@@ -96,6 +96,12 @@ def test_windows_with_matched_children_are_scored_first(monkeypatch):
     assert found.score > 0  # no other window has salt
 
 
+@pytest.mark.parametrize("matches", [None, [], [{}], ["c"]])
+def test_a_match_without_a_place_costs_no_ranking(matches):
+    result = ranker().run("salt", [passage("a", "Iron. Salt.", matches=matches)])
+    assert result["warnings"] == []
+
+
 def test_windows_go_to_the_model_sorted_by_length():
     model = Counting()
     passages = [passage(str(i), "salt " * length) for i, length in enumerate([9, 1, 7, 3, 5, 2, 8])]
