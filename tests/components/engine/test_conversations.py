@@ -146,11 +146,7 @@ def test_a_conversation_is_asked_with_what_its_answers_say_and_not_with_what_sta
     keeper.keep("ours", "c", Turn("Who was he?", "The sources do not answer this.", meta={"said": ""}))
     keeper.keep("ours", "c", Turn("And she?", "Word for word: > A baker.", meta={"said": "A baker."}))
     finished(keeper)
-    assert read(store)[0] == [
-        ("user", "Who was he?"),
-        ("user", "And she?"),
-        ("assistant", "A baker."),
-    ]
+    assert read(store)[0] == [("user", "Who was he?"), ("user", "And she?"), ("assistant", "A baker.")]
 
 
 @pytest.mark.parametrize("deployment", ["embedded", "elasticsearch_qdrant"])

@@ -119,8 +119,7 @@ def test_an_unknown_output_lists_the_known_ones(pipelines):
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["", "[]", "components: []", "components: {a: 1}", "components: {a: {}}", "a: [", "a: &a [*a", "\x00"],
+    "text", ["", "[]", "components: []", "components: {a: 1}", "components: {a: {}}", "a: [", "a: &a [*a", "\x00"]
 )
 def test_a_file_that_is_no_pipeline_is_a_clear_error(pipelines, text):
     pipelines(text)
@@ -135,10 +134,7 @@ def replaced(**types):
 
 
 def test_a_component_that_cannot_be_built_names_the_pipeline(pipelines):
-    llm = {
-        "type": "shiguan.llm.configured_chat_generator.ConfiguredChatGenerator",
-        "init_parameters": {"role": "poet"},
-    }
+    llm = {"type": "shiguan.llm.configured_chat_generator.ConfiguredChatGenerator", "init_parameters": {"role": "poet"}}
     rewriter = {"type": "shiguan.query.query_rewriter.QueryRewriter", "init_parameters": {"chat_generator": llm}}
     pipelines(replaced(query_analyzer=rewriter))
     with pytest.raises(ConfigurationError, match="`query_analyzer` cannot be built: `role` must be one of"):

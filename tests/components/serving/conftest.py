@@ -10,12 +10,7 @@ from pydantic import BaseModel, Field
 from tests.doubles.asgi_caller import AsgiCall
 
 from shiguan.errors import AnswerError, RefusedError, StoreLockedError
-from shiguan.serving.authentication import (
-    KeyRing,
-    check_tenant,
-    reading_principal,
-    writing_principal,
-)
+from shiguan.serving.authentication import KeyRing, check_tenant, reading_principal, writing_principal
 from shiguan.serving.current_request import Principal, current_request
 from shiguan.serving.event_stream import EventStreamResponse, ServerEvent
 from shiguan.serving.gate import install_gate

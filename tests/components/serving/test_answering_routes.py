@@ -63,10 +63,7 @@ async def until(condition):
             await asyncio.sleep(0)
 
 
-@pytest.mark.parametrize(
-    ("path", "body"),
-    [*BODIES.items(), ("/v1/chat/completions", {**CHAT, "stream": True})],
-)
+@pytest.mark.parametrize(("path", "body"), [*BODIES.items(), ("/v1/chat/completions", {**CHAT, "stream": True})])
 async def test_a_caller_who_hangs_up_ends_the_work(served, path, body):
     PLANS["Who?"] = HANGING
     call = served()(path, body)

@@ -10,12 +10,7 @@ from tests.components.stores.turns import questions, say
 from tests.doubles.cluster import elasticsearch, waits  # noqa: F401  fixtures
 
 from shiguan import conversations
-from shiguan.conversations import (
-    ConversationStore,
-    SummaryNode,
-    Turn,
-    as_messages,
-)
+from shiguan.conversations import ConversationStore, SummaryNode, Turn, as_messages
 from shiguan.engine.conversations import export_markdown, head_of, shown_conversation
 from shiguan.errors import RefusedError
 from shiguan.stores.cluster.elasticsearch_conversation_store import ElasticsearchConversationStore

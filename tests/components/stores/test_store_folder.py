@@ -143,11 +143,7 @@ def test_two_objects_of_one_folder_share_their_data(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("other", "word"),
-    [
-        ({"embedding_dim": 8}, "embedding_dim 4, but 8"),
-        ({"bm25_fields": ["title"]}, "bm25_fields"),
-    ],
+    ("other", "word"), [({"embedding_dim": 8}, "embedding_dim 4, but 8"), ({"bm25_fields": ["title"]}, "bm25_fields")]
 )
 @pytest.mark.parametrize("reopened", [True, False])
 def test_other_settings_than_the_folders_are_refused(tmp_path, other, word, reopened):
