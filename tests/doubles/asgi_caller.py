@@ -78,7 +78,12 @@ class AsgiCall:
         return b"".join(m.get("body", b"") for m in self.sent if m["type"] == "http.response.body")
 
     @property
+    def json(self) -> Any:
+        """The object that was sent."""
+        return json.loads(self.body)
+
+    @property
     def error(self) -> dict[str, Any]:
         """The error of the reply."""
-        error: dict[str, Any] = json.loads(self.body)["error"]
+        error: dict[str, Any] = self.json["error"]
         return error

@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 from tests.doubles.asgi_caller import AsgiCall
 
 from shiguan.errors import AnswerError, RefusedError, StoreLockedError
+from shiguan.serving import telemetry
 from shiguan.serving.authentication import KeyRing, check_tenant, reading_principal, writing_principal
 from shiguan.serving.current_request import Principal, current_request
 from shiguan.serving.event_stream import EventStreamResponse, ServerEvent
@@ -36,10 +37,16 @@ class Gated:
     def call(self, path: str, **more: Any) -> AsgiCall:
         return AsgiCall(self.app, path, **more)
 
-    async def until(self, condition) -> None:
-        async with asyncio.timeout(5):
-            while not condition():  # noqa: ASYNC110
-                await asyncio.sleep(0)
+
+async def until(condition) -> None:
+    async with asyncio.timeout(5):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0)
+
+
+def count(name: str, **labels: str) -> float:
+    """What the server has counted so far."""
+    return telemetry.REGISTRY.get_sample_value(name, labels) or 0.0
 
 
 @pytest.fixture

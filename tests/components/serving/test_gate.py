@@ -4,8 +4,8 @@ import json
 import logging
 
 import pytest
+from tests.components.serving.conftest import count
 
-from shiguan.serving import telemetry
 from shiguan.serving.error_replies import KINDS
 
 ASK = json.dumps({"query": "who"}).encode()
@@ -146,10 +146,6 @@ async def test_cors_is_closed_by_default_and_open_to_the_named_only(gated, metho
     assert "access-control-allow-origin" not in other.headers
 
 
-def failures(type_):
-    return telemetry.REGISTRY.get_sample_value("shiguan_failures_total", {"type": type_}) or 0.0
-
-
 @pytest.mark.parametrize(
     ("kind", "status", "type_", "stage"),
     [
@@ -162,10 +158,10 @@ def failures(type_):
 )
 async def test_what_fails_is_told_without_what_is_inside(gated, kind, status, type_, stage, caplog):
     caplog.set_level(logging.INFO)
-    before = failures(type_)
+    before = count("shiguan_failures_total", type=type_)
     call = await gated().call(f"/fail/{kind}").done()
     assert (call.status, call.error["type"], call.error["stage"]) == (status, type_, stage)
-    assert failures(type_) == before + 1
+    assert count("shiguan_failures_total", type=type_) == before + 1
     assert call.headers.get("retry-after") == ("5" if type_ == "store_unavailable" else None)
     for secret in ("text of a document", "/srv/secret", "Traceback", "KeyError"):
         assert secret not in call.body.decode()

@@ -5,14 +5,12 @@ from types import SimpleNamespace
 from urllib.parse import urlencode
 
 import pytest
-from tests.doubles.asgi_caller import AsgiCall
-from tests.doubles.served_app import served_app
+from tests.doubles.served_app import Served
 from tests.doubles.small_library import TENANT, TEXTS, small_library
 
 from shiguan.engine.library import Library
 from shiguan.serving.document_routes import router as library_router
 from shiguan.serving.engine import Engine, use_engine
-from shiguan.serving.keys import KeyFile
 from shiguan.serving.page_routes import describe
 from shiguan.serving.page_routes import router as page_router
 from shiguan.serving.rag_routes import router as rag_router
@@ -32,8 +30,7 @@ def settings(tmp_path_factory):
     data = small_library(folder)
     book = folder / "war.md"
     book.write_text(BOOK, encoding="utf-8")
-    library = Library(data_dir=data)
-    [done] = library.ingest([book], tenant_id=TENANT)
+    [done] = Library(data_dir=data).ingest([book], tenant_id=TENANT)
     assert done.parents == 4
     return ServingSettings(data_dir=data)
 
@@ -46,20 +43,13 @@ def library(settings):
 @pytest.fixture
 def server(settings, library):
     routers = (page_router, library_router, rag_router, verify_router)
-    app = served_app(settings, *routers, ingest_jobs=SimpleNamespace(library=library))
-    describe(app)
-    file = KeyFile(settings.keys_path)
-    keys = {who: file.add(who, "read")[0] for who in (TENANT, "b")}
+    served = Served(settings, *routers, ingest_jobs=SimpleNamespace(library=library))
+    describe(served.app)
     engine = Engine(settings, modes=["simple"])
     use_engine(engine)
 
     async def call(path, *, who=TENANT, body=None, **query):
-        headers = {"content-type": "application/json"} | ({"authorization": f"Bearer {keys[who]}"} if who else {})
-        address = f"{path}?{urlencode(query, doseq=True)}" if query else path
-        data = b"" if body is None else json.dumps(body).encode()
-        done = await AsgiCall(app, address, method="GET" if body is None else "POST", body=data, headers=headers).done(
-            30
-        )
+        done = await served(f"{path}?{urlencode(query, doseq=True)}" if query else path, body, who=who)
         return done.status, done.body.decode()
 
     yield call
