@@ -3,6 +3,7 @@
 import io
 import os
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -66,14 +67,18 @@ def files(jobs):
     return sorted(path.name for path in jobs.folder.path.iterdir() if path.name != "worker.lock")
 
 
-def wait(jobs, record, tenant="acme"):
+def wait_until(condition):
     pause = threading.Event()
     for _ in range(1000):
-        found = jobs.find(tenant, record.id)
-        if found["state"] not in ("queued", "running"):
-            return found
+        if condition():
+            return
         pause.wait(0.01)
-    raise AssertionError(f"not over: {found}")
+    raise AssertionError("it did not come to that within ten seconds")
+
+
+def wait(jobs, record, tenant="acme"):
+    wait_until(lambda: jobs.find(tenant, record.id)["state"] not in ("queued", "running"))
+    return jobs.find(tenant, record.id)
 
 
 def test_an_upload_goes_in_and_leaves_only_its_record(make, library, tmp_path):
@@ -142,14 +147,10 @@ def test_a_record_that_does_not_fit_is_told_and_its_upload_kept(make, library, c
 
 def test_the_same_name_again_replaces_an_upload_that_still_waits(make, library):
     jobs = make()
-    old, other, new = (
-        submit(jobs, "a.txt", "old"),
-        submit(jobs, "a.txt", "beta's", "beta"),
-        submit(jobs, "a.txt", "new"),
-    )
+    old, other = submit(jobs, "a.txt", "old"), submit(jobs, "a.txt", "beta's", "beta")
+    new = submit(jobs, "a.txt", "new")
     jobs.start()
-    assert wait(jobs, new)["state"] == "done"
-    assert wait(jobs, old)["state"] == "superseded"
+    assert [wait(jobs, record)["state"] for record in (new, old)] == ["done", "superseded"]
     assert wait(jobs, other, "beta")["state"] == "done"
     assert library.texts == {("acme", "a.txt"): "new", ("beta", "a.txt"): "beta's"}
 
@@ -167,8 +168,7 @@ def test_a_store_that_fails_is_tried_again_until_it_works(make, library, monkeyp
     record = submit(jobs, "a.txt", "one")
     jobs.start()
     done = wait(jobs, record)
-    # What is no fault of the upload does not count.
-    assert (done["state"], done["attempts"], done["error"]) == ("done", 1, None)
+    assert (done["state"], done["attempts"], done["error"]) == ("done", 1, None), "it is no fault of the upload"
 
 
 def test_a_stage_that_fails_is_named_and_the_next_upload_goes_in(make, library):
@@ -261,10 +261,8 @@ def test_a_deletion_in_the_last_step_of_an_ingest_wins(make, library):
         return IngestedFile(file=name, sources=1)
 
     library.before = before
-    library_ingest = library.ingest
-    library.ingest = lambda files, *, tenant_id, progress: library_ingest(
-        files, tenant_id=tenant_id, progress=lambda *_: None
-    )
+    ingest = library.ingest
+    library.ingest = lambda files, *, tenant_id, progress: ingest(files, tenant_id=tenant_id, progress=lambda *_: None)
     record = submit(jobs, "a.txt", "one")
     jobs.start()
     assert wait(jobs, record)["state"] == "cancelled"
@@ -342,14 +340,11 @@ def test_stopping_leaves_an_unfinished_upload_for_the_next_process(make, library
 def test_of_two_processes_on_one_folder_one_works_and_the_other_takes_over(make, library):
     first, second = make(), make()
     first.start()
-    done = submit(first, "a.txt", "one")
-    assert wait(second, done)["state"] == "done"
+    assert wait(second, submit(first, "a.txt", "one"))["state"] == "done"
     second.start()
-    other = submit(second, "b.txt", "two")
-    assert wait(second, other)["state"] == "done"
+    assert wait(second, submit(second, "b.txt", "two"))["state"] == "done"
     first.stop()
-    last = submit(second, "c.txt", "three")
-    assert wait(second, last)["state"] == "done"
+    assert wait(second, submit(second, "c.txt", "three"))["state"] == "done"
 
 
 def test_only_the_last_finished_uploads_are_remembered(make, monkeypatch):
@@ -365,30 +360,14 @@ def test_only_the_last_finished_uploads_are_remembered(make, monkeypatch):
 def test_uploads_of_one_name_at_once_end_with_the_last_one_in_the_library(make, library):
     jobs = make()
     jobs.start()
-    records = []
-    threads = [
-        threading.Thread(target=lambda n=n: records.append((submit(jobs, "a.txt", str(n)), str(n)))) for n in range(20)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    states = [wait(jobs, record)["state"] for record, _ in records]
-    assert set(states) <= {"done", "superseded"}
+    with ThreadPoolExecutor(20) as pool:
+        records = list(pool.map(lambda n: (submit(jobs, "a.txt", str(n)), str(n)), range(20)))
+    assert {wait(jobs, record)["state"] for record, _ in records} <= {"done", "superseded"}
     last, text = max(records, key=lambda pair: pair[0].id)
     assert wait(jobs, last)["state"] == "done"
     assert library.texts == {("acme", "a.txt"): text}
     jobs.stop()
     assert [name for name in files(jobs) if not name.endswith(".json")] == []
-
-
-def wait_until(condition):
-    pause = threading.Event()
-    for _ in range(500):
-        if condition():
-            return
-        pause.wait(0.01)
-    raise AssertionError("it did not come to that within five seconds")
 
 
 def test_an_upload_that_takes_long_holds_no_other_tenant_up(make, library):
@@ -417,11 +396,8 @@ def test_tenants_take_turns(make, library, monkeypatch):
     jobs = make()
     order = []
     library.before = lambda name, text: order.append(name)
-    for name in ("a1", "a2", "a3", "a4"):
-        jobs.submit("acme", name, io.BytesIO(b"x"))
-    for name in ("b1", "b2"):
-        jobs.submit("beta", name, io.BytesIO(b"x"))
-    jobs.submit("corp", "c1", io.BytesIO(b"x"))
+    for name in ("a1", "a2", "a3", "a4", "b1", "b2", "c1"):
+        submit(jobs, name, "x", tenant=name[0])
     jobs.start()
     wait_until(lambda: len(order) == 7)
     assert order == ["a1", "b1", "c1", "a2", "b2", "a3", "a4"]

@@ -29,10 +29,9 @@ def server_log(monkeypatch, caplog):
 
 def test_a_whole_mode_leaves_no_text_of_its_library(server_log, tmp_path, stand_in_llm, monkeypatch):
     stand_in_llm.default = "Diwu Qi set the salt monopoly up in 758 [1]."
-    for name, value in (("BASE_URL", stand_in_llm.url), ("API_KEY", "sk-x"), ("MODEL", "stand-in")):
-        monkeypatch.setenv(f"OPENAI_{name}", value)
-    data = small_library(tmp_path)
-    with Runner("embedded", "simple", data_dir=data) as runner:
+    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
+    with Runner("embedded", "simple", data_dir=small_library(tmp_path)) as runner:
         answer = runner.ask("Who set up the salt monopoly?", tenant_id=TENANT)
     close_all_shards()
     assert "Diwu Qi" in answer["answer"]
