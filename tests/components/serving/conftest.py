@@ -45,7 +45,6 @@ async def until(condition) -> None:
 
 
 def count(name: str, **labels: str) -> float:
-    """What the server has counted so far."""
     return telemetry.REGISTRY.get_sample_value(name, labels) or 0.0
 
 

@@ -5,6 +5,7 @@ import json
 import pytest
 from fastapi import FastAPI
 from pydantic import ValidationError
+from tests.doubles.served_app import Served
 
 from shiguan.errors import ConfigurationError
 from shiguan.llm.model_settings import is_endpoint_configured
@@ -59,6 +60,15 @@ def test_the_description_says_what_is_sent():
         assert replies["default"]["content"]["application/json"]["schema"] == {"$ref": "#/components/schemas/Error"}
     shape, sent = schema["components"]["schemas"]["Error"], ApiError("not_ready").body()
     assert (shape["required"], shape["properties"]["error"]["required"]) == ([*sent], [*sent["error"]])
+
+
+async def test_the_policy_of_the_page_is_strict(tmp_path):
+    served = Served(ServingSettings(data_dir=tmp_path), page_routes.router)
+    for path in ("/", "/docs", "/ui/app.js"):
+        policy = (await served(path, who=None)).headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert "require-trusted-types-for 'script'" in policy
 
 
 def test_half_a_character_in_a_message_can_be_sent():

@@ -78,8 +78,6 @@ def served(library, model):
 
 @pytest.fixture
 def asked(served):
-    """Ask, and give the answer object."""
-
     async def ask(body, path="/api/v1/rag/generate"):
         done = await served(path, body)
         assert done.status == 200, done.body.decode()
@@ -144,7 +142,7 @@ async def test_an_unknown_method_searches_the_question_as_it_stands_and_says_so(
     assert (refused.status, [one["field"] for one in refused.error["fields"]]) == (422, ["rewrite_method"])
 
 
-async def test_an_answer_has_the_fields_that_are_looked_for(asked):
+async def test_a_citation_has_its_passage_words_and_score_and_the_metadata_the_seconds_of_each_part(asked):
     answer = await asked(QUERY, "/api/v1/rag/query")
     assert (answer["answer"], answer["query"], answer["status"]) == (ANSWER, QUERY["query"], "answered")
     assert answer["rewritten_query"] == answer["metadata"]["queries"][0]

@@ -76,9 +76,15 @@ def wait_until(condition):
     raise AssertionError("it did not come to that within ten seconds")
 
 
-def wait(jobs, record, tenant="acme"):
-    wait_until(lambda: jobs.find(tenant, record.id)["state"] not in ("queued", "running"))
-    return jobs.find(tenant, record.id)
+def wait(jobs, record):
+    wait_until(lambda: jobs.find(record.tenant_id, record.id)["state"] not in ("queued", "running"))
+    return jobs.find(record.tenant_id, record.id)
+
+
+def states(jobs, *records):
+    """Start the work, and wait for what becomes of each."""
+    jobs.start()
+    return [wait(jobs, record)["state"] for record in records]
 
 
 def test_an_upload_goes_in_and_leaves_only_its_record(make, library, tmp_path):
@@ -111,8 +117,7 @@ def test_what_an_ended_process_left_goes_in_with_the_next_one(make, library):
     # It died in the middle of the first.
     first.folder.save(replace(records[0], state="running", attempts=1))
     second = make()
-    second.start()
-    assert [wait(second, record)["state"] for record in records] == ["done"] * 3
+    assert states(second, *records) == ["done"] * 3
     assert library.texts == {("acme", f"{n}.txt"): str(n) for n in range(3)}
     assert wait(second, records[0])["attempts"] == 2
 
@@ -122,9 +127,7 @@ def test_bytes_without_a_record_are_no_upload(make, library):
     (jobs.folder.path / "0000000000000001-0000000000000001.bin").write_bytes(b"half of an uplo")
     (jobs.folder.path / ".0000000000000002-0000000000000002.json.abcd.part").write_bytes(b"{")
     assert list(jobs.folder.waiting()) == []
-    record = submit(jobs, "a.txt", "one")
-    jobs.start()
-    assert wait(jobs, record)["state"] == "done"
+    assert states(jobs, submit(jobs, "a.txt", "one")) == ["done"]
 
 
 @pytest.mark.parametrize("spoiled", [b"{", b"[]", b'{"id": 3}', b""])
@@ -139,9 +142,7 @@ def test_a_record_that_does_not_fit_is_told_and_its_upload_kept(make, library, c
     assert caplog.text.count("does not fit") == 1
     assert record.id in caplog.text
     assert path.with_suffix(".bin").read_bytes() == b"one"
-    jobs.start()
-    other = submit(jobs, "b.txt", "two")
-    assert wait(jobs, other)["state"] == "done"
+    assert states(jobs, submit(jobs, "b.txt", "two")) == ["done"]
     assert jobs.find("acme", record.id) is None
 
 
@@ -149,9 +150,7 @@ def test_the_same_name_again_replaces_an_upload_that_still_waits(make, library):
     jobs = make()
     old, other = submit(jobs, "a.txt", "old"), submit(jobs, "a.txt", "beta's", "beta")
     new = submit(jobs, "a.txt", "new")
-    jobs.start()
-    assert [wait(jobs, record)["state"] for record in (new, old)] == ["done", "superseded"]
-    assert wait(jobs, other, "beta")["state"] == "done"
+    assert states(jobs, new, old, other) == ["done", "superseded", "done"]
     assert library.texts == {("acme", "a.txt"): "new", ("beta", "a.txt"): "beta's"}
 
 
@@ -184,13 +183,12 @@ def test_a_stage_that_fails_is_named_and_the_next_upload_goes_in(make, library):
     library.before = before
     jobs = make()
     first, second, third = (submit(jobs, name, "one") for name in ("a.txt", "b.txt", "c.txt"))
-    jobs.start()
-    assert wait(jobs, third)["state"] == "done"
+    assert states(jobs, first, second, third) == ["failed", "failed", "done"]
     failed = wait(jobs, first)
-    assert (failed["state"], failed["attempts"], failed["error"]["stage"]) == ("failed", 1, "passage_writer")
+    assert (failed["attempts"], failed["error"]["stage"]) == (1, "passage_writer")
     assert "secret" not in str(failed)
     failed = wait(jobs, second)
-    assert (failed["state"], failed["error"]["type"]) == ("failed", "internal")
+    assert failed["error"]["type"] == "internal"
     assert "document" not in str(failed)
 
 
@@ -218,9 +216,7 @@ def test_an_old_version_that_had_to_wait_does_not_replace_a_newer_one(make, libr
             raise StoreError("down")
 
     library.before = before
-    old = submit(jobs, "a.txt", "old")
-    jobs.start()
-    assert wait(jobs, old)["state"] == "done"
+    assert states(jobs, submit(jobs, "a.txt", "old")) == ["done"]
     assert wait(jobs, newer[0])["state"] == "done"
     assert library.texts == {("acme", "a.txt"): "new"}
 
@@ -231,9 +227,7 @@ def test_deleting_a_source_cancels_its_uploads_that_wait(make, library):
     assert jobs.cancel("beta", "a.txt") == 0
     assert jobs.cancel("acme", "a.txt") == 1
     assert jobs.cancel("acme", "a.txt") == 0
-    jobs.start()
-    assert wait(jobs, other)["state"] == "done"
-    assert wait(jobs, record)["state"] == "cancelled"
+    assert states(jobs, record, other) == ["cancelled", "done"]
     assert library.texts == {("acme", "b.txt"): "two"}
 
 
@@ -245,9 +239,7 @@ def test_deleting_a_source_stops_its_ingest_at_its_next_step(make, library):
 
     library.before = before
     record, other = submit(jobs, "a.txt", "one"), submit(jobs, "b.txt", "two", "beta")
-    jobs.start()
-    assert wait(jobs, other, "beta")["state"] == "done"
-    assert wait(jobs, record)["state"] == "cancelled"
+    assert states(jobs, record, other) == ["cancelled", "done"]
     assert library.texts == {("beta", "b.txt"): "two"}
 
 
@@ -263,9 +255,7 @@ def test_a_deletion_in_the_last_step_of_an_ingest_wins(make, library):
     library.before = before
     ingest = library.ingest
     library.ingest = lambda files, *, tenant_id, progress: ingest(files, tenant_id=tenant_id, progress=lambda *_: None)
-    record = submit(jobs, "a.txt", "one")
-    jobs.start()
-    assert wait(jobs, record)["state"] == "cancelled"
+    assert states(jobs, submit(jobs, "a.txt", "one")) == ["cancelled"]
     jobs.stop()
     assert library.texts == {}
 
@@ -308,8 +298,7 @@ def test_a_disk_that_is_full_for_a_while_loses_no_upload(make, library, monkeypa
         save(self, record)
 
     monkeypatch.setattr(JobFolder, "save", full_at_first)
-    jobs.start()
-    assert wait(jobs, record)["state"] == "done"
+    assert states(jobs, record) == ["done"]
     jobs.check()
 
 
@@ -317,8 +306,7 @@ def test_an_upload_that_ends_the_process_each_time_is_given_up(make, library):
     jobs = make()
     record = submit(jobs, "a.txt", "one")
     jobs.folder.save(replace(record, state="running", attempts=8))
-    jobs.start()
-    assert wait(jobs, record)["state"] == "failed"
+    assert states(jobs, record) == ["failed"]
     assert library.texts == {}
 
 
@@ -332,17 +320,13 @@ def test_stopping_leaves_an_unfinished_upload_for_the_next_process(make, library
         jobs.check()
     assert jobs.folder.is_waiting(record.id)
     library.before = lambda name, text: None
-    second = make()
-    second.start()
-    assert wait(second, record)["state"] == "done"
+    assert states(make(), record) == ["done"]
 
 
 def test_of_two_processes_on_one_folder_one_works_and_the_other_takes_over(make, library):
     first, second = make(), make()
-    first.start()
-    assert wait(second, submit(first, "a.txt", "one"))["state"] == "done"
-    second.start()
-    assert wait(second, submit(second, "b.txt", "two"))["state"] == "done"
+    assert states(first, submit(first, "a.txt", "one")) == ["done"]
+    assert states(second, submit(second, "b.txt", "two")) == ["done"]
     first.stop()
     assert wait(second, submit(second, "c.txt", "three"))["state"] == "done"
 
@@ -351,8 +335,7 @@ def test_only_the_last_finished_uploads_are_remembered(make, monkeypatch):
     monkeypatch.setattr("shiguan.serving.ingest_jobs._KEPT_FINISHED", 2)
     jobs = make()
     records = [submit(jobs, f"{n}.txt", "x") for n in range(4)]
-    jobs.start()
-    assert wait(jobs, records[-1])["state"] == "done"
+    assert states(jobs, records[-1]) == ["done"]
     jobs.stop()
     assert [jobs.find("acme", record.id) is not None for record in records] == [False, False, True, True]
 
@@ -384,7 +367,7 @@ def test_an_upload_that_takes_long_holds_no_other_tenant_up(make, library):
     jobs.start()
     assert began.wait(10)
     short = submit(jobs, "short.txt", "short", tenant="globex")
-    assert wait(jobs, short, tenant="globex")["state"] == "done"
+    assert wait(jobs, short)["state"] == "done"
     # Of one tenant the order stays.
     assert [jobs.find("acme", record.id)["state"] for record in (long, next_of_it)] == ["running", "queued"]
     end.set()

@@ -81,25 +81,24 @@ def test_a_first_key_closes_a_server_that_had_none(file):
     assert keys.principal(key).tenant_id == "acme"
 
 
+RECORD = {"id": "0" * 12, "hash": "0" * 64, "tenant": "t", "role": "read"}
+WRONG = [
+    {"hash": "zz"}, {"hash": 5}, {"role": "root"}, {"tenant": ""}, {"id": ["a"]}, {"id": "b"}, {"revoked": 1}, {"more": 1},
+]  # fmt: skip
+
+
+def test_a_file_of_sound_records_is_read(file):
+    file.path.write_text(json.dumps({"keys": [RECORD]}))
+    assert [record.tenant for record in file.read()] == ["t"]
+
+
 @pytest.mark.parametrize(
     "content",
     [
-        "[]",
-        '{"keys": [{"id": "a"}]}',
-        '{"keys": 3}',
-        '{"keys": [{"id": "a", "hash": "zz", "tenant": "t", "role": "read"}]}',
-        '{"keys": [{"id": "a", "hash": "%s", "tenant": "t", "role": "root"}]}' % ("0" * 64),
-        '{"keys": [{"id": "a", "hash": "%s", "tenant": "", "role": "read"}]}' % ("0" * 64),
-        '{"keys": [{"id": "a", "hash": 5, "tenant": "t", "role": "read"}]}',
-        '{"keys": [{"id": ["a"], "hash": "%s", "tenant": "t", "role": "read"}]}' % ("0" * 64),
-        '{"keys": [{"id": "b", "hash": "%s", "tenant": "t", "role": "read"}]}' % ("0" * 64),
-        '{"keys": [{"id": "000000000000", "hash": "%s", "tenant": "t", "role": "read", "revoked": 1}]}' % ("0" * 64),
-        '{"keys": [{"id": "000000000000", "hash": "%s", "tenant": "t", "role": "read", "more": 1}]}' % ("0" * 64),
-        '{"keys": ' + "[" * 100_000,
-        '{"keys": ["\\ud800"]}',
-        "\x00",
+        *(json.dumps({"keys": [{**RECORD, **wrong}]}) for wrong in WRONG),
+        "[]", '{"keys": [{"id": "a"}]}', '{"keys": 3}', '{"keys": ' + "[" * 100_000, '{"keys": ["\\ud800"]}', "\x00",
     ],
-)
+)  # fmt: skip
 def test_a_file_that_is_none_of_ours_is_refused(file, content):
     file.path.write_text(content)
     with pytest.raises(ConfigurationError):

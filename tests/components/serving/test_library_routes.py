@@ -151,7 +151,7 @@ async def test_nobody_reads_what_is_not_theirs(server, library):
 async def test_the_page_needs_no_key_and_what_is_not_of_it_is_not_there(server):
     for path in ("/", "/docs", "/ui/app.js", "/ui/style.css"):
         assert (await server(path, who=None))[0] == 200
-    for path in ("/ui/", "/ui/none.js", "/ui/..", "/ui/a/b.js"):
+    for path in ("/ui/", "/ui/none.js", "/ui/..", "/ui/../app.py", "/ui/a/b.js"):
         assert (await server(path, who=None))[0] == 404
     for path in ("/openapi.json", "/ui", "/docs/", "//"):
         assert (await server(path, who=None))[0] == 401

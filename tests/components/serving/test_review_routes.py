@@ -173,25 +173,19 @@ async def test_the_server_gives_a_receipt_to_its_tenant_and_says_when_it_is_stal
     assert (await get(name="..%2f..%2fkeys")).status == 404
 
 
-@pytest.mark.parametrize(("days", "kept"), [(0, 0), (30, 1)])
-async def test_a_setting_turns_keeping_off(served, days, kept):
+async def test_a_setting_turns_keeping_off(served):
     settings, _ = served
-    settings = settings.model_copy(update={"receipt_days": days})
-    engine = Engine(settings, modes=["simple"])
+    engine = Engine(settings.model_copy(update={"receipt_days": 0}), modes=["simple"])
     await engine.runner("simple").ask_async("Who set up the salt monopoly?", tenant_id=TENANT)
     engine.close()
-    assert len(files(settings.data_dir)) == kept
+    assert files(settings.data_dir) == []
 
 
-@pytest.mark.parametrize("kept", ["off", "on"])
-async def test_a_setting_keeps_prompts_in_receipts(served, stand_in_llm, monkeypatch, kept):
-    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
-    stand_in_llm.default = "The salt monopoly was set up by Diwu Qi in 758. [1]"
+async def test_a_setting_keeps_prompts_in_receipts(served, endpoint):
+    endpoint.default = "The salt monopoly was set up by Diwu Qi in 758. [1]"
     settings, _ = served
-    engine = Engine(settings.model_copy(update={"receipt_prompts": kept}), modes=["simple"])
+    engine = Engine(settings.model_copy(update={"receipt_prompts": "on"}), modes=["simple"])
     answer = await engine.runner("simple").ask_async("Who set up the salt monopoly?", tenant_id=TENANT)
     engine.close()
     receipt = ReceiptFolder(settings).find(TENANT, answer["metadata"]["receipt"])
-    assert [message["role"] for message in receipt.prompt["prompt_rendered"].get("messages", [])] == (
-        ["system", "user"] if kept == "on" else []
-    )
+    assert [message["role"] for message in receipt.prompt["prompt_rendered"]["messages"]] == ["system", "user"]
