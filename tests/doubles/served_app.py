@@ -16,7 +16,7 @@ from shiguan.serving.settings import ServingSettings
 
 def served_app(settings: ServingSettings, *routers: APIRouter, **state: Any) -> FastAPI:
     """Make an application of routers; `state` is what else they find in `app.state`."""
-    app = FastAPI()
+    app = FastAPI(docs_url=None, redoc_url=None)
     for router in routers:
         app.router.routes.extend(router.routes)
     for name, value in {"settings": settings, "long_work": LongWork(settings.request_timeout), **state}.items():
