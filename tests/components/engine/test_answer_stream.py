@@ -304,10 +304,13 @@ async def test_a_rewriting_that_takes_too_long_is_left_out(runner, llm):
 
 
 async def test_a_question_that_takes_too_long_says_what_was_at_work(runner, llm):
-    llm.next(hang=True)
+    llm.next(times=2, hang=True)
+    limits = TimeLimits(request=1)
     with pytest.raises(TimeLimitError, match="longer than 1 s while `generator` was at work"):
-        await runner("simple").ask_async(QUESTION, tenant_id="a", limits=TimeLimits(request=1))
-    assert await asyncio.to_thread(llm.wait_for, lambda llm: llm.disconnects == 1, 5)
+        await runner("simple").ask_async(QUESTION, tenant_id="a", limits=limits)
+    last = (await told(runner("simple"), limits=limits))[-1]
+    assert (last.name, type(last.error), last.error.stage) == ("error", TimeLimitError, "generator")
+    assert await asyncio.to_thread(llm.wait_for, lambda llm: llm.disconnects == 2, 5)
 
 
 async def test_what_was_worked_out_is_neither_told_nor_shown(runner, llm):

@@ -177,14 +177,25 @@ def changed(change):
         (changed(lambda record: record["format"].update(bm25_k1=2.0)), r"bm25_k1.*Ingest again"),
         (lambda folder: (folder / "shiguan.json").write_text("{"), r"shiguan\.json` is damaged"),
         (lambda folder: (folder / "shiguan.json").unlink(), r"no `shiguan\.json`"),
-        (lambda folder: shutil.rmtree(folder / "shard-1"), "cannot be opened"),
     ],
 )
-def test_a_folder_of_another_version_or_without_a_part_is_refused(tmp_path, damage, message):
+def test_a_folder_of_another_version_or_without_it_is_refused_and_not_overwritten(tmp_path, damage, message):
     make(tmp_path).write_documents(documents(1))
     close_all_shards()
-    damage(tmp_path / "children")
-    with pytest.raises(StoreError, match=message):
+    path = tmp_path / "children" / "shiguan.json"
+    kept = path.read_text()
+    damage(path.parent)
+    with pytest.raises(StoreFormatError, match=message):
+        make(tmp_path).count_documents()
+    path.write_text(kept)
+    assert make(tmp_path).count_documents() == 1
+
+
+def test_damaged_data_are_named(tmp_path):
+    make(tmp_path).write_documents(documents(1))
+    close_all_shards()
+    shutil.rmtree(tmp_path / "children" / "shard-1")
+    with pytest.raises(StoreError, match="cannot be opened"):
         make(tmp_path).count_documents()
 
 
