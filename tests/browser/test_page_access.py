@@ -1,7 +1,7 @@
 """axe-core finds nothing: every view, both languages, light and dark, desktop and phone."""
 
 import pytest
-from tests.doubles.page_site import WAIT, Script, passage, source
+from tests.doubles.page_site import WAIT, Script, ask, passage, source
 
 from shiguan.serving.error_replies import ApiError
 
@@ -9,20 +9,14 @@ pytestmark = pytest.mark.browser
 
 
 def findings(page):
-    axe = pytest.importorskip(
-        "axe_playwright_python.sync_playwright", reason="axe is not installed: pip install .[dev]"
-    )
+    why = "axe is not installed: pip install .[dev]"
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason=why)
     page.evaluate("document.getAnimations().forEach((one) => one.finish())")
     # At the end of the page nothing lies half below the composer; elsewhere the fonts of the machine decide what does.
     page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
-    result = axe.Axe().run(
-        page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
-    )
-    return [
-        f"{one['id']}: {one['help']}: {node['html'][:120]}"
-        for one in result.response["violations"]
-        for node in one["nodes"]
-    ]
+    rules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+    wrong = axe.Axe().run(page, options={"runOnly": rules}).response["violations"]
+    return [f"{one['id']}: {one['help']}: {node['html'][:120]}" for one in wrong for node in one["nodes"]]
 
 
 LOOKS = [("en-US", "light", 320), ("zh-CN", "dark", 390), ("zh-CN", "light", 1280), ("en-US", "dark", 1280)]
@@ -41,9 +35,7 @@ def test_axe_finds_nothing(site, opened, locale, scheme, width):
     site.script = script.events()
     page = opened(site.url + "/", width=width, locale=locale, scheme=scheme)
     assert findings(page) == []
-    page.fill("#question", "Who?")
-    page.press("#question", "Enter")
-    page.wait_for_selector(".turn .more")
+    ask(page)
     page.evaluate("document.querySelectorAll('.more details, .judge details').forEach((one) => { one.open = true })")
     page.fill(".lost textarea", "words")
     page.locator(".lost button").click()
@@ -91,8 +83,7 @@ def test_axe_finds_nothing_where_an_answer_is_unsure_or_on_its_way(site, opened,
         answer = script.quotations(status, absent=[{"term": "קולומבוס", "near": ["יונה"]}], waiting=3)
         site.script = [("generation_complete", answer)]
     page = opened(site.url + "/", width=width, locale=locale, scheme=scheme)
-    page.fill("#question", "מי היה קולומבוס?")
-    page.press("#question", "Enter")
+    ask(page, "מי היה קולומבוס?", done=False)
     wide = {"reading": ".beside .passage p", "failed": ".failure"}.get(status, ".turn .more")
     page.wait_for_selector(".readings .passage p" if status == "reading" and width < 1000 else wide)
     assert findings(page) == []

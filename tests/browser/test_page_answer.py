@@ -279,25 +279,7 @@ def test_numbers_stand_in_no_boxes_and_in_one_row(site, opened):
     assert row[0] < 3 * row[1]
 
 
-ALLOWED = {
-    "English",
-    "Markdown",
-    "Word",
-    "HTML",
-    "BibTeX",
-    "RIS",
-    "JSON",
-    "EPUB",
-    "DOCX",
-    "JSONL",
-    "PDF",
-    "CSL",
-    "tang",
-    "epub",
-    "Tang",
-    "Lushan",
-    "War",
-}
+ALLOWED = set("English Markdown Word HTML BibTeX RIS JSON EPUB DOCX JSONL PDF CSL tang epub Tang Lushan War".split())
 
 
 @pytest.mark.parametrize("status", ["answered", "quoted", "closest", "not_found"])
@@ -307,38 +289,34 @@ def test_the_chinese_page_is_chinese_throughout(site, opened, status):
     ]
     site.sources = [source("tang.epub", "旧唐书"), source("tang.epub", "新唐书", complete=False, vectors=3)]
     site.conversations = [{"id": "c1", "title": "安禄山", "turns": 2}]
+    change = {
+        "claim": "又反。",
+        "kind": "replaced",
+        "was": [7],
+        "numbers": [1],
+        "reason": "[7]: there is no such source",
+    }
     script = Script(
         ["安禄山反。", "陷东京。", "入关。", "至罗马。"],
-        changes=[
-            {
-                "claim": "又反。",
-                "kind": "replaced",
-                "was": [7],
-                "numbers": [1],
-                "reason": "[7]: there is no such source",
-            }
-        ],
+        changes=[change],
         warnings=["1 of the answer's 4 sentences are not supported by the sources."],
         query="安禄山何时反？",
     )
     reasons = [
-        "a passage says so word for word",
-        "a passage says so in nearly the same words",
-        "no passage has 755",
+        "a passage says so word for word", "a passage says so in nearly the same words", "no passage has 755",
         "another number: 3",
-    ]
+    ]  # fmt: skip
     told = script.events()
     claims = [data for name, data in told if name == "claim"] + told[-1][1]["metadata"]["claims"]
     for place, claim in enumerate(claims):
         claim["reason"] = reasons[place % 4]
-    for citation in [one for claim in claims for one in claim.get("citations", [])] + told[-1][1]["citations"]:
-        citation |= {"title": "旧唐书", "section": ["卷二百上"], "quote": "安禄山反"}
+    citations = [one for claim in claims for one in claim.get("citations", [])] + told[-1][1]["citations"]
     if status != "answered":
         answer = script.quotations(status, warnings=["Searched by words alone, not by meaning. X."], waiting=4)
         answer["answer"] = "资料没有回答这个问题。"
-        for citation in answer["citations"]:
-            citation |= {"title": "旧唐书", "section": ["卷二百上"], "quote": "安禄山反"}
-        told = [("generation_complete", answer)]
+        citations, told = answer["citations"], [("generation_complete", answer)]
+    for citation in citations:
+        citation |= {"title": "旧唐书", "section": ["卷二百上"], "quote": "安禄山反"}
     told[-1][1]["metadata"] |= {"confidence": 0.3675, "model": "", "time_to_first_token_ms": 640}
     site.script = told
     page = opened(site.url + "/", locale="zh-CN")

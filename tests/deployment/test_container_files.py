@@ -9,10 +9,16 @@ import yaml
 from bench.speed.deployment_sizes import GIB, children_within, large_table, table
 
 ROOT = Path(__file__).resolve().parents[2]
-COMPOSE = ROOT / "docker-compose.yml"
-DOCKERFILE = ROOT / "hayhooks" / "Dockerfile"
-WITHOUT_COMMENTS = re.sub(r"(?m)^ *#.*\n", "", COMPOSE.read_text(encoding="utf-8"))
-SERVICES = yaml.safe_load(COMPOSE.read_text(encoding="utf-8"))["services"]
+
+
+def read(*path):
+    return ROOT.joinpath(*path).read_text(encoding="utf-8")
+
+
+COMPOSE, DOCKERFILE, EXAMPLE = read("docker-compose.yml"), read("hayhooks", "Dockerfile"), read(".env.example")
+PROJECT = tomllib.loads(read("pyproject.toml"))
+WITHOUT_COMMENTS = re.sub(r"(?m)^ *#.*\n", "", COMPOSE)
+SERVICES = yaml.safe_load(COMPOSE)["services"]
 ONE_OFF = {"init", "backups"}
 WRITABLE_ROOT = {"elasticsearch"}
 
@@ -37,10 +43,8 @@ def test_every_service_that_stays_has_a_health_check(name):
 
 def test_only_the_embedded_server_starts_by_itself():
     assert {name for name, service in SERVICES.items() if "profiles" not in service} == {"api"}
-    assert {tuple(service["profiles"]) for service in SERVICES.values() if "profiles" in service} == {
-        ("scale",),
-        ("watch",),
-    }
+    profiles = {tuple(service["profiles"]) for service in SERVICES.values() if "profiles" in service}
+    assert profiles == {("scale",), ("watch",)}
     assert SERVICES["api"]["volumes"] == ["library:/data", "models:/models"]
 
 
@@ -56,10 +60,13 @@ def test_no_password_has_a_default_and_each_is_checked_where_it_is_used():
     used = re.findall(r"(?<!\$)\$\{(\w*(?:PASSWORD|KEY|KEYS)):-([^}]*)\}", WITHOUT_COMMENTS)
     assert {name for name, _ in used} >= {"ELASTIC_PASSWORD", "QDRANT_API_KEY"}
     assert {default for _, default in used} == {""}
-    assert "$${ELASTIC_PASSWORD:?" in " ".join(SERVICES["elasticsearch"]["command"])
-    assert "$${METRICS_KEY:?" in " ".join(SERVICES["prometheus"]["command"])
-    assert "$${GF_SECURITY_ADMIN_PASSWORD:?" in " ".join(SERVICES["grafana"]["command"])
-    assert "$${QDRANT__SERVICE__API_KEY:?" in " ".join(SERVICES["qdrant"]["command"])
+    for service, name in (
+        ("elasticsearch", "ELASTIC_PASSWORD"),
+        ("prometheus", "METRICS_KEY"),
+        ("grafana", "GF_SECURITY_ADMIN_PASSWORD"),
+        ("qdrant", "QDRANT__SERVICE__API_KEY"),
+    ):
+        assert f"$${{{name}:?" in " ".join(SERVICES[service]["command"])
 
 
 def test_ports_are_published_on_loopback_unless_said_otherwise():
@@ -72,46 +79,39 @@ def test_ports_are_published_on_loopback_unless_said_otherwise():
 
 
 def test_the_image_is_not_root_and_has_the_projects_torch_only_where_models_need_it():
-    text = DOCKERFILE.read_text(encoding="utf-8")
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    extras = project["optional-dependencies"]
+    extras = PROJECT["project"]["optional-dependencies"]
     version = next(name.split("==")[1] for name in extras["transformers"] if name.startswith("torch=="))
-    assert f"ARG TORCH_VERSION={version}\n" in text
-    assert "ARG EXTRAS=serve\n" in text
+    assert f"ARG TORCH_VERSION={version}\n" in DOCKERFILE
+    assert "ARG EXTRAS=serve\n" in DOCKERFILE
     assert "args" not in SERVICES["api"]["build"]
     for name in ("api-scale", "init"):
         wanted = SERVICES[name]["build"]["args"]["EXTRAS"].split(",")
         assert {"serve", "elasticsearch", "qdrant", "transformers"} == set(wanted) <= set(extras)
         assert SERVICES[name]["image"] != SERVICES["api"]["image"]
-    assert text.count("\nFROM ") == 2
-    assert "\nUSER 10001:10001\n" in text
-    assert "\nHEALTHCHECK " in text
-    assert "-m compileall " in text  # without byte code a first start takes minutes
+    assert DOCKERFILE.count("\nFROM ") == 2
+    # Without byte code a first start takes minutes.
+    assert all(words in DOCKERFILE for words in ("\nUSER 10001:10001\n", "\nHEALTHCHECK ", "-m compileall "))
 
 
 def test_the_image_gets_every_file_that_the_package_is_built_from():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    wheel = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
     wanted = {*(package.split("/")[0] for package in wheel["packages"]), *wheel["force-include"], "pyproject.toml"}
-    wanted |= {project["project"]["readme"], *project["project"]["license-files"]}
-    text = DOCKERFILE.read_text(encoding="utf-8")
-    ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8")
+    wanted |= {PROJECT["project"]["readme"], *PROJECT["project"]["license-files"]}
     for name in wanted:
-        assert re.search(rf"^COPY .*\b{re.escape(name)}\b", text, re.MULTILINE), f"{name} is not copied"
-        assert f"!{name}\n" in ignored, f"{name} is ignored"
+        assert re.search(rf"^COPY .*\b{re.escape(name)}\b", DOCKERFILE, re.MULTILINE), f"{name} is not copied"
+        assert f"!{name}\n" in read(".dockerignore"), f"{name} is ignored"
 
 
 def test_the_sizes_in_the_documentation_are_those_of_the_script():
-    text = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
+    text = read("docs", "deploy.md")
     assert text.split("<!-- sizes -->\n")[1].split("\n<!-- end of sizes -->")[0] == table()
-    text = (ROOT / "bench" / "speed" / "README.md").read_text(encoding="utf-8")
+    text = read("bench", "speed", "README.md")
     assert text.split("<!-- large sizes -->\n")[1].split("\n<!-- end of large sizes -->")[0] == large_table()
 
 
 def test_what_fits_the_limits_is_what_the_documentation_says():
-    text = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
     assert {SERVICES[name]["deploy"]["resources"]["limits"]["memory"] for name in ("elasticsearch", "qdrant")} == {"4G"}
-    assert f"fit {children_within(4 * GIB) / 1e6:.1f} million children" in text
+    assert f"fit {children_within(4 * GIB) / 1e6:.1f} million children" in read("docs", "deploy.md")
 
 
 def test_both_servers_can_write_backups():
@@ -120,27 +120,24 @@ def test_both_servers_can_write_backups():
         assert SERVICES[name]["depends_on"] == {"backups": {"condition": "service_completed_successfully"}}
     assert SERVICES["elasticsearch"]["environment"]["path.repo"] == "/backups/elasticsearch"
     assert SERVICES["qdrant"]["environment"]["QDRANT__STORAGE__SNAPSHOTS_PATH"] == "/backups/qdrant"
-    steps = (ROOT / "docs" / "operating.md").read_text(encoding="utf-8")
-    assert "file:///backups/qdrant/shiguan-children/" in steps
+    assert "file:///backups/qdrant/shiguan-children/" in read("docs", "operating.md")
 
 
 def test_encryption_is_laid_over_services_that_there_are():
-    over = yaml.safe_load((ROOT / "docker" / "tls.yml").read_text(encoding="utf-8"))["services"]
+    over = yaml.safe_load(read("docker", "tls.yml"))["services"]
     assert set(over) < set(SERVICES)
     assert all(url.startswith("https://") for k, url in over["init"]["environment"].items() if k.endswith("_URL"))
 
 
 def test_every_variable_of_the_compose_file_is_documented():
-    example = (ROOT / ".env.example").read_text(encoding="utf-8")
     for name in set(re.findall(r"(?<!\$)\$\{(\w+)", WITHOUT_COMMENTS)):
-        assert re.search(rf"^# {name}=", example, re.MULTILINE), f"{name} is not in .env.example"
+        assert re.search(rf"^# {name}=", EXAMPLE, re.MULTILINE), f"{name} is not in .env.example"
 
 
 def test_the_servers_get_every_variable_that_is_documented_but_the_places_of_the_image():
-    example = (ROOT / ".env.example").read_text(encoding="utf-8")
-    documented = set(re.findall(r"(?m)^# (\w+)=", example.split("# ---- docker compose only ----")[0]))
+    documented = set(re.findall(r"(?m)^# (\w+)=", EXAMPLE.split("# ---- docker compose only ----")[0]))
     documented |= {"SHIGUAN_ALLOWED_TYPES"}
-    image = set(re.findall(r"(?m)^    (?:ENV )?(\w+)=", DOCKERFILE.read_text(encoding="utf-8")))
+    image = set(re.findall(r"(?m)^    (?:ENV )?(\w+)=", DOCKERFILE))
     assert {"SHIGUAN_DATA_DIR", "HF_HOME", "SHIGUAN_CACHE_DIR"} <= image
     cluster = {name for name in documented if "ELASTICSEARCH" in name or "QDRANT" in name} | {"SHIGUAN_CA_FILE"}
     expected = documented - image - {"SHIGUAN_PUBLIC_DATA"}  # which tests alone read

@@ -17,11 +17,8 @@ def steps(name):
 
 
 def test_what_runs_is_what_anybody_runs():
-    assert [step["run"] for step in steps("ci") if "run" in step] == [
-        ".ci/run",
-        "make test PYTHON=python",
-        "make test-haystack3",
-    ]
+    runs = [step["run"] for step in steps("ci") if "run" in step]
+    assert runs == [".ci/run", "make test PYTHON=python", "make test-haystack3"]
     assert (ROOT / ".ci" / "run").is_file()
     told = [step for step in steps("evaluate") if "run" in step]
     gate, comment = told[1], told[-1]
@@ -37,9 +34,8 @@ def test_every_python_that_the_package_takes_is_tried_and_so_is_that_of_the_imag
     first, above = re.fullmatch(r">=3\.(\d+),<3\.(\d+)", project["requires-python"]).groups()
     assert taken == [f"3.{minor}" for minor in range(int(first), int(above))]
     jobs = WORKFLOWS["ci"]["jobs"]
-    [whole] = [
-        step["with"]["python-version"] for step in jobs["all"]["steps"] if "python-version" in step.get("with", {})
-    ]
+    given = [step.get("with", {}) for step in jobs["all"]["steps"]]
+    [whole] = [one["python-version"] for one in given if "python-version" in one]
     assert [whole, *jobs["newer"]["strategy"]["matrix"]["python"]] == taken
     image = re.search(r"ARG PYTHON_VERSION=(.+)", (ROOT / "hayhooks" / "Dockerfile").read_text(encoding="utf-8"))[1]
     assert image in taken

@@ -18,7 +18,6 @@ def outside_tools(url: str) -> list[dict[str, Any]]:
 
 
 def agent_file(folder: Path, tools: list[dict[str, Any]], *, deployment: str = "embedded") -> Path:
-    """Write the deployment's file with more tools."""
     data = yaml.safe_load((PIPELINES / deployment / "agent.yml").read_text(encoding="utf-8"))
     data["components"]["agent"]["init_parameters"]["tools"] += tools
     path = folder / "agent.yml"

@@ -53,32 +53,30 @@ class AsgiCall:
         self.sent.append(message)
 
     def hang_up(self) -> None:
-        """Close the connection from the caller's side."""
         self._hung_up.set()
 
     async def done(self, seconds: float = 5) -> "AsgiCall":
-        """Wait for the end."""
         await asyncio.wait_for(asyncio.shield(self.task), seconds)
         return self
 
     @property
     def status(self) -> int | None:
-        """The status that was sent."""
         return next((m["status"] for m in self.sent if m["type"] == "http.response.start"), None)
 
     @property
     def headers(self) -> dict[str, str]:
-        """The headers that were sent."""
         start = next(m for m in self.sent if m["type"] == "http.response.start")
         return {name.decode().lower(): value.decode() for name, value in start["headers"]}
 
     @property
     def body(self) -> bytes:
-        """The body that was sent."""
         return b"".join(m.get("body", b"") for m in self.sent if m["type"] == "http.response.body")
 
     @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
     def error(self) -> dict[str, Any]:
-        """The error of the reply."""
-        error: dict[str, Any] = json.loads(self.body)["error"]
+        error: dict[str, Any] = self.json["error"]
         return error

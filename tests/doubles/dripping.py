@@ -21,7 +21,6 @@ class Dripping:
 
     @property
     def url(self) -> str:
-        """Its address."""
         return f"http://127.0.0.1:{self._listening.getsockname()[1]}/"
 
     def __enter__(self) -> Self:

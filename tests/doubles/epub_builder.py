@@ -93,5 +93,4 @@ def zip_bytes(entries, compression=zipfile.ZIP_DEFLATED):
 
 
 def nav_point(label, src, children=""):
-    """An entry of an NCX."""
     return f'<navPoint><navLabel><text>{label}</text></navLabel><content src="{src}"/>{children}</navPoint>'

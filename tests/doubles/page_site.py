@@ -79,12 +79,7 @@ class Script:
     def quotations(self, status: str, **metadata: Any) -> dict[str, Any]:
         """The answer where nothing is said in other words: `quoted`, `closest` or `not_found`."""
         answer = self.answer()
-        quoted = {
-            **answer["citations"][0],
-            "verdict": "quoted",
-            "sentence": [self.quote[0], self.quote[1]],
-            "words": [],
-        }
+        quoted = {**answer["citations"][0], "verdict": "quoted", "sentence": [*self.quote], "words": []}
         answer["metadata"] |= {"claims": [], "llm_calls": 0, "model": "", **metadata}
         return answer | {
             "status": status, "citations": [] if status == "not_found" else [quoted],
@@ -119,7 +114,6 @@ class PageSite:
 
     def __init__(self) -> None:
         self.keys: set[str] | None = None
-        self.role = "write"
         self.model = True
         self.script: list[tuple[str, Any]] = Script(["An Lushan rose in 755."]).events()
         self.pause = 0.0  # seconds between two events
@@ -164,12 +158,8 @@ class PageSite:
 
         @app.get("/api/v1/rag/health")
         async def health() -> Any:
-            return {
-                "modes": ["advanced", "agent", "precise", "simple"],
-                "model": self.model,
-                "role": self.role,
-                "limits": {"upload_bytes": 100 * 2**20},
-            }
+            modes = ["advanced", "agent", "precise", "simple"]
+            return {"modes": modes, "model": self.model, "role": "write", "limits": {"upload_bytes": 100 * 2**20}}
 
         @app.post("/api/v1/rag/query-stream")
         async def ask(request: Request) -> Response:
@@ -198,20 +188,16 @@ class PageSite:
 
         @app.get("/api/v1/library/passages/{passage_id}")
         async def one(passage_id: str) -> Any:
-            found = [at for at, one in enumerate(self.passages) if one["id"] == passage_id]
-            if not found:
+            at = next((at for at, one in enumerate(self.passages) if one["id"] == passage_id), None)
+            if at is None:
                 return refused(ApiError("not_found"), "r-4")
-            at = found[0]
-            return {
-                "passage": self.passages[at], "before": self.passages[max(0, at - 1) : at],
-                "after": self.passages[at + 1 : at + 2],
-            }  # fmt: skip
+            before, after = self.passages[max(0, at - 1) : at], self.passages[at + 1 : at + 2]
+            return {"passage": self.passages[at], "before": before, "after": after}
 
         @app.get("/api/v1/library/contents")
         async def contents(source: str) -> Any:
-            sections = [
-                {"section": one["section"], "first": one["position"], "last": one["position"]} for one in self.passages
-            ]
+            places = [(one["section"], one["position"]) for one in self.passages]
+            sections = [{"section": section, "first": at, "last": at} for section, at in places]
             work = {**self.passages[0], "record_id": None, "passages": len(self.passages), "sections": sections}
             return {"source": source, "works": [work]}
 
@@ -225,14 +211,8 @@ class PageSite:
 
         @app.get("/api/v1/library/timeline")
         async def timeline(query: str = "", when: str = "") -> Any:
-            line = {
-                "from": 755,
-                "to": 755,
-                "as": "天寶十四載",
-                "western": "16 December 755",
-                "precision": "year",
-                "how": "carried",
-            }
+            when_it_was = {"from": 755, "to": 755, "as": "天寶十四載", "western": "16 December 755"}
+            line = {**when_it_was, "precision": "year", "how": "carried"}
             first = self.passages[0]
             place = {name: first.get(name) for name in ("source", "title", "section", "page")}
             text = {"text": f"{query} {when} {first['text']}", "passage": first["id"], "start": 0, "end": 4}
@@ -303,7 +283,6 @@ class PageSite:
 
 
 def source(name: str, title: str | None, **more: Any) -> dict[str, Any]:
-    """A source as the list shows it."""
     return {
         "source": name, "title": title, "language": "en", "records": 1, "passages": 3, "units": 10, "words": 10,
         "vectors": 10, "complete": True, "left_out": {}, **more,

@@ -11,8 +11,6 @@ _ATTRIBUTE = re.compile(r' ([a-z]+)="([^"\n]*)"')
 
 
 class SourceBlock(NamedTuple):
-    """One numbered passage as a prompt shows it."""
-
     number: int
     text: str
     file: str = ""

@@ -4,27 +4,21 @@ import random
 
 from haystack import Document
 
-from shiguan.engine.receipts import Receipt
+from shiguan.engine.receipts import Receipt, ShownAnswer
 from shiguan.text.works import work_of
 
 
-def receipt(tenant_id="a", question="Who?", *, answer="", status=None, quotes=()):
+def receipt(tenant_id="a", question="Who?", *, answer="", quotes=()):
     """Give a receipt as a server keeps it, with its own id."""
+    place = {"number": 1, "parent_id": "p", "source": "tang.epub", "section": [], "start": 0, "end": 1}
     found = Receipt.model_validate(
         {
             "version": 1, "written": "2026-01-01T00:00:00+00:00", "shiguan": "0.1.0", "tenant_id": tenant_id,
             "deployment": "embedded", "mode_sha256": "", "parameters": {}, "prompt": {}, "passages": [], "calls": [],
             "grading": {},
             "answer": {
-                "query": question, "mode": "simple", "status": status or ("answered" if quotes else "not_found"),
-                "answer": answer,
-                "citations": [
-                    {
-                        "number": 1, "parent_id": "p", "source": "tang.epub", "section": [], "start": 0, "end": 1,
-                        "quote": quote,
-                    }
-                    for quote in quotes
-                ],
+                "query": question, "mode": "simple", "status": "answered" if quotes else "not_found", "answer": answer,
+                "citations": [{**place, "quote": quote} for quote in quotes],
             },
         }
     )  # fmt: skip
@@ -38,13 +32,9 @@ HOSTILE = [
     "Smith and Sons", "Curry, Charles M.", "van Beethoven, Ludwig, Jr.", "Ouyang Xiu", "歐陽修", "p. 63: “x” Shiguan receipt: y",
 ]  # fmt: skip
 IDENTIFIERS = [
-    "9780306406157",
-    "urn:uuid:12-3",
-    "https://example.org/a_b?c=1&d=~2",
-    "doi:10.1000/xyz_(1)",
-    "javascript:alert(1)",
+    "9780306406157", "urn:uuid:12-3", "https://example.org/a_b?c=1&d=~2", "doi:10.1000/xyz_(1)", "javascript:alert(1)",
     "=1+1",
-]
+]  # fmt: skip
 
 
 class Parents:
@@ -86,11 +76,10 @@ def hostile_receipt(number):
     numbers = sorted({one["number"] for one in citations})
     text = "\n\n".join(f"Sentence {draw.choice(HOSTILE)}. [{n}] And so on [{n}]." for n in numbers)
     receipt = Receipt.model_construct(
-        id=f"{number:064x}", tenant_id="t", written="2026-01-02T03:04:05Z", answer=Receipt.model_fields["answer"].annotation.model_validate(
-            {
-                "query": draw.choice(HOSTILE), "mode": "simple", "answer": text, "citations": citations,
-                "status": draw.choice(["answered", "quoted"]),
-            }
-        ),
+        id=f"{number:064x}", tenant_id="t", written="2026-01-02T03:04:05Z",
+        answer=ShownAnswer.model_validate({
+            "query": draw.choice(HOSTILE), "mode": "simple", "answer": text, "citations": citations,
+            "status": draw.choice(["answered", "quoted"]),
+        }),
     )  # fmt: skip
     return receipt, Parents(documents)

@@ -14,8 +14,6 @@ from tests.doubles import specifications
 
 @dataclass
 class Request:
-    """One request as it came."""
-
     method: str
     path: str
     query: dict[str, str]
@@ -25,8 +23,6 @@ class Request:
 
 @dataclass
 class Reply:
-    """What to answer."""
-
     body: Any = None
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)

@@ -10,6 +10,7 @@ import threading
 from collections import deque
 from pathlib import Path
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 import httpx
 from tests.doubles.started import python
@@ -103,7 +104,6 @@ class ServerProcess:
 
     @property
     def errors(self) -> str:
-        """What it wrote to standard error."""
         return "".join(self.log)
 
     def kill(self) -> None:
@@ -112,7 +112,6 @@ class ServerProcess:
         self._end()
 
     def stop(self, timeout: float = 20) -> int:
-        """Tell it to end and wait."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         try:
@@ -139,19 +138,24 @@ class ServerProcess:
         self.stop()
 
     def get(self, path: str, **more: Any) -> httpx.Response:
-        """GET a path."""
         return self.client.get(self.url + path, **more)
 
     def post(self, path: str, **more: Any) -> httpx.Response:
-        """POST to a path."""
         return self.client.post(self.url + path, **more)
 
+    def send(self, path: str, body: Any, **headers: str) -> socket.socket:
+        """Send a request whose reply nobody reads, over a connection that the caller closes."""
+        place, data = urlsplit(self.url), json.dumps(body).encode()
+        connection = socket.create_connection((place.hostname, place.port))
+        head = {"Host": place.netloc, "Content-Type": "application/json", "Content-Length": str(len(data)), **headers}
+        lines = [f"POST {path} HTTP/1.1", *(f"{name}: {value}" for name, value in head.items()), "", ""]
+        connection.sendall("\r\n".join(lines).encode() + data)
+        return connection
+
     def delete(self, path: str, **more: Any) -> httpx.Response:
-        """DELETE a path."""
         return self.client.delete(self.url + path, **more)
 
     def upload(self, name: str, content: bytes, **more: Any) -> httpx.Response:
-        """Upload a file."""
         return self.post("/api/v1/documents", files={"file": (name, content)}, **more)
 
     def wait_for_job(self, job_id: str, *, seconds: float = 30, **more: Any) -> dict[str, Any]:

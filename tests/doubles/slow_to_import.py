@@ -11,8 +11,6 @@ while time.process_time() < end:
 
 @component
 class Passes:
-    """Gives what it is given."""
-
     @component.output_types(text=str)
     def run(self, text: str):
         return {"text": text}

@@ -30,10 +30,7 @@ def ingest_small_library(folder: Path) -> Path:
     library = Library(data_dir=data)
 
     def ingest() -> list[IngestedFile]:
-        return [
-            *library.ingest(sorted(texts.iterdir()), tenant_id=TENANT),
-            *library.ingest([secret], tenant_id="b"),
-        ]
+        return [*library.ingest(sorted(texts.iterdir()), tenant_id=TENANT), *library.ingest([secret], tenant_id="b")]
 
     # In a thread, since a fixture of an asynchronous test is set up inside its event loop.
     with ThreadPoolExecutor(1) as pool:

@@ -1,6 +1,7 @@
 """A stand-in for Elasticsearch 8: the few calls that Shiguan makes, kept in memory, over real HTTP."""
 
 import math
+import operator
 from collections import Counter
 from typing import Any, ClassVar
 
@@ -11,6 +12,7 @@ from shiguan.text.terms import terms
 
 _SYSTEM = {"_doc", "_bulk", "_search", "_count", "_mget", "_refresh", "_mapping", "_settings"}
 _MAX_TERMS = 65_536
+_SIGNS = {"gt": operator.gt, "gte": operator.ge, "lt": operator.lt, "lte": operator.le}
 _VERSION = {
     "number": "8.19.0", "build_flavor": "default", "build_date": "2025-07-23T22:10:18.138215839Z", "build_hash": "0",
     "build_snapshot": False, "build_type": "docker", "lucene_version": "9.12.2",
@@ -121,10 +123,9 @@ class StandInElasticsearch(StandInIndices):
     def _search(self, name: str, request: Request) -> Reply:
         if self.recovers():
             return self.unavailable()
-        body = request.body or {}
-        refused = self._refused(request)
-        if refused:
+        if refused := self._refused(request):
             return refused
+        body = request.body or {}
         assert request.query.get("allow_partial_search_results") == "false", "a part would pass as the whole"
         found = self._matching(name, body)
         scores = self._scores(name, body.get("query", {}), found)
@@ -136,9 +137,7 @@ class StandInElasticsearch(StandInIndices):
                 order = [key for key in order if places[key][0] > after]
         else:
             order = sorted(found, key=lambda key: (-scores.get(key, 0.0), key))
-        total = len(found)
-        first = int(body.get("from", request.query.get("from", 0)))
-        size = int(body.get("size", 10))
+        first, size = int(body.get("from", request.query.get("from", 0))), int(body.get("size", 10))
         assert first + size <= 10_000, "Elasticsearch answers no more"
         hits = [
             {
@@ -153,7 +152,7 @@ class StandInElasticsearch(StandInIndices):
         answer: dict[str, Any] = {"took": 1, "timed_out": False, "_shards": SHARDS, "hits": {"hits": hits}}
         answer["hits"]["max_score"] = max((hit["_score"] or 0.0 for hit in hits), default=None) if hits else None
         if body.get("track_total_hits", True):
-            answer["hits"]["total"] = {"value": total, "relation": "eq"}
+            answer["hits"]["total"] = {"value": len(found), "relation": "eq"}
         if "aggs" in body:
             answer["aggregations"] = {name: _composite(part, found) for name, part in body["aggs"].items()}
         return Reply(answer)
@@ -191,13 +190,8 @@ def matches(query: dict[str, Any], document: dict[str, Any], types: dict[str, st
     if value is None:
         return False
     if kind == "range":
-        tests = {"gt": value.__gt__, "gte": value.__ge__, "lt": value.__lt__, "lte": value.__le__}
-        return all(_holds(value, sign, bound) for sign, bound in wanted.items() if sign in tests)
+        return all(_SIGNS[sign](value, bound) for sign, bound in wanted.items() if sign in _SIGNS)
     return value in (wanted if kind == "terms" else [wanted])
-
-
-def _holds(value: Any, sign: str, bound: Any) -> bool:
-    return {"gt": value > bound, "gte": value >= bound, "lt": value < bound, "lte": value <= bound}[sign]
 
 
 def _bool(body: dict[str, Any], document: dict[str, Any], types: dict[str, str]) -> bool:

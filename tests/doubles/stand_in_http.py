@@ -66,8 +66,6 @@ class StandInServer(ThreadingHTTPServer):
 
 
 class StandInHandler(BaseHTTPRequestHandler):
-    """The chat completions API, version 1."""
-
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True  # tokens must leave one by one
     server: StandInServer
@@ -76,7 +74,6 @@ class StandInHandler(BaseHTTPRequestHandler):
         pass
 
     def do_GET(self) -> None:
-        """Serve the list of models and the counts."""
         llm = self.server.llm
         path = self.path.removeprefix("/v1")
         models = [{"id": name, "object": "model", "created": 0, "owned_by": "stand-in"} for name in llm.models]
@@ -94,7 +91,6 @@ class StandInHandler(BaseHTTPRequestHandler):
             self._error(404, f"There is nothing at {self.path}.")
 
     def do_POST(self) -> None:
-        """Answer a chat completion."""
         raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         llm = self.server.llm
         if self.path.removeprefix("/v1") != "/chat/completions":
@@ -272,7 +268,6 @@ def _text(call: dict[str, Any]) -> str:
 
 
 def _prompt(body: Any) -> str:
-    """Join the text of all messages, content parts included."""
     texts = []
     for message in (body.get("messages") or []) if isinstance(body, dict) else []:
         content = message.get("content") or ""

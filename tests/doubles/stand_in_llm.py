@@ -88,7 +88,6 @@ class StandInLlm:
         return self
 
     def stop(self) -> None:
-        """End every open call and wait for the threads."""
         if self._server is not None and self._thread is not None:
             self._server.shutdown()
             self._server.hang_up()
@@ -141,7 +140,6 @@ class StandInLlm:
 
     @property
     def prompts(self) -> list[str]:
-        """The prompts so far, in order of arrival."""
         return [call.prompt for call in self.requests]
 
     @property
@@ -172,7 +170,6 @@ class StandInLlm:
             return self._changed.wait_for(lambda: condition(self), timeout)
 
     def stats(self) -> dict[str, Any]:
-        """The numbers at /stand-in/stats."""
         statuses = [call.status for call in self.requests if call.status is not None]
         return {
             "calls": self.calls,
@@ -187,7 +184,6 @@ class StandInLlm:
     # -- used by the handler ----------------------------------------------------------------------------------------
 
     def begin(self, call: Call) -> None:
-        """Count a call in."""
         with self._changed:
             self.requests.append(call)
             self.in_flight += 1
@@ -195,7 +191,6 @@ class StandInLlm:
             self._changed.notify_all()
 
     def end(self, call: Call) -> None:
-        """Count a call out."""
         with self._changed:
             call.finished = time.perf_counter()
             self.in_flight -= 1
@@ -221,7 +216,6 @@ class StandInLlm:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Serve until interrupted, then print the counts."""
     parser = argparse.ArgumentParser(prog="python -m tests.doubles.stand_in_llm", description=__doc__.split("\n")[1])
     parser.add_argument("--port", type=int, default=8001)
     parser.add_argument("--rules", type=Path, help="a YAML file with rules and knobs")

@@ -78,33 +78,22 @@ class StandInQdrant(RecordingServer):
 
     def _info(self, name: str) -> dict[str, Any]:
         body = self.configs[name]
-        return {
-            "status": "green",
-            "optimizer_status": "ok",
-            "segments_count": 1,
-            "indexed_vectors_count": 0,
-            "points_count": self.local.count(name).count,
-            "config": {
-                "params": {"vectors": body["vectors"], "on_disk_payload": body.get("on_disk_payload")},
-                "hnsw_config": {
-                    "m": 16,
-                    "ef_construct": 100,
-                    "full_scan_threshold": 10000,
-                    **(body.get("hnsw_config") or {}),
-                },
-                "optimizer_config": {
-                    "deleted_threshold": 0.2,
-                    "vacuum_min_vector_number": 1000,
-                    "default_segment_number": 0,
-                    "flush_interval_sec": 5,
-                    **(body.get("optimizers_config") or {}),
-                },
-                "wal_config": {"wal_capacity_mb": 32, "wal_segments_ahead": 0},
-                "quantization_config": body.get("quantization_config"),
-                "metadata": body.get("metadata"),
-            },
-            "payload_schema": self.payload_schemas[name],
+        graph = {"m": 16, "ef_construct": 100, "full_scan_threshold": 10000}
+        segments = {
+            "deleted_threshold": 0.2, "vacuum_min_vector_number": 1000, "default_segment_number": 0,
+            "flush_interval_sec": 5,
+        }  # fmt: skip
+        config = {
+            "params": {"vectors": body["vectors"], "on_disk_payload": body.get("on_disk_payload")},
+            "hnsw_config": {**graph, **(body.get("hnsw_config") or {})},
+            "optimizer_config": {**segments, **(body.get("optimizers_config") or {})},
+            "wal_config": {"wal_capacity_mb": 32, "wal_segments_ahead": 0},
+            "quantization_config": body.get("quantization_config"),
+            "metadata": body.get("metadata"),
         }
+        counts = {"segments_count": 1, "indexed_vectors_count": 0, "points_count": self.local.count(name).count}
+        state = {"status": "green", "optimizer_status": "ok", **counts}
+        return {**state, "config": config, "payload_schema": self.payload_schemas[name]}
 
     def _facet(self, name: str, key: str, condition: Any, limit: int) -> list[dict[str, Any]]:
         """Count by value as the server does; the local mode writes what could be a UUID as one, with dashes."""
@@ -131,29 +120,16 @@ class StandInQdrant(RecordingServer):
         if action == "points/count":
             return _result(self.local.count(name, count_filter=condition))
         if action == "points/scroll":
-            fields = body.get("with_payload", True)
-            vectors = body.get("with_vector", False)
-            points, offset = self.local.scroll(
-                name,
-                condition,
-                limit=body["limit"],
-                offset=body.get("offset"),
-                with_payload=fields,
-                with_vectors=vectors,
-            )
+            wanted = {"with_payload": body.get("with_payload", True), "with_vectors": body.get("with_vector", False)}
+            page = {"limit": body["limit"], "offset": body.get("offset")}
+            points, offset = self.local.scroll(name, condition, **page, **wanted)
             return _result({"points": [point.model_dump() for point in points], "next_page_offset": offset})
         if action == "points/query":
-            found = self.local.query_points(
-                name,
-                query=body["query"]["nearest"],
-                query_filter=condition,
-                limit=body["limit"],
-                with_payload=body["with_payload"],
-            )
+            wanted = {"limit": body["limit"], "with_payload": body["with_payload"]}
+            found = self.local.query_points(name, query=body["query"]["nearest"], query_filter=condition, **wanted)
             return _result({"points": [{**point.model_dump(), "version": 0} for point in found.points]})
         if action == "points/delete":
-            selector = body.get("points", condition)
-            self.local.delete(name, selector)
+            self.local.delete(name, body.get("points", condition))
             return _result({"operation_id": 1, "status": "completed"})
         raise AssertionError(f"the stand-in does not know {method} {action}")
 

@@ -62,7 +62,6 @@ class Rule:
     fault: Fault | None = None
 
     def fits(self, call: Call) -> bool:
-        """Say whether this rule answers the call."""
         if self.times == 0:
             return False
         if callable(self.match):

@@ -18,23 +18,15 @@ from urllib.parse import parse_qs, urlsplit
 
 WANG = {
     "BasicInfo": {
-        "PersonId": "1762",
-        "EngName": "Wang Anshi",
-        "ChName": "王安石",
-        "Gender": "0",
-        "YearBirth": "1021",
-        "YearDeath": "1086",
-        "YearsLived": "66",
-        "Dynasty": "宋",
-        "IndexAddr": "臨川",
-        "Notes": "",
+        "PersonId": "1762", "EngName": "Wang Anshi", "ChName": "王安石", "Gender": "0", "YearBirth": "1021",
+        "YearDeath": "1086", "YearsLived": "66", "Dynasty": "宋", "IndexAddr": "臨川", "Notes": "",
     },
     "PersonSources": "",
     "PersonAliases": {"Alias": [{"AliasType": "字", "AliasName": "介甫"}, {"AliasType": "號", "AliasName": "半山"}]},
     "PersonKinshipInfo": {"Kinship": {"KinPersonName": "王益", "KinRelName": "父"}},
     "PersonPostings": {"Posting": [{"OfficeName": "參知政事", "FirstYear": "1069"}]},
     "PersonSocialAssociation": "",
-}
+}  # fmt: skip
 ARTICLES = [
     {"pageid": 2, "ns": 0, "title": "New Policies", "index": 2, "extract": "The New Policies began in 1069.",
      "fullurl": "https://en.wikipedia.org/wiki/New_Policies"},
@@ -64,19 +56,16 @@ class StandInServices:
         self._lock = threading.Lock()
 
     def next(self, path: str, *, times: int = 1, **fault: Any) -> None:
-        """Spoil the next requests of a path."""
         with self._lock:
             self._faults.setdefault(path, []).extend([_Fault(**fault)] * times)
 
     def fault(self, path: str) -> _Fault | None:
-        """Take the next fault of a path."""
         with self._lock:
             waiting = self._faults.get(path)
             return waiting.pop(0) if waiting else None
 
     @property
     def url(self) -> str:
-        """The address, without a path."""
         return f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def __enter__(self) -> "StandInServices":
@@ -100,7 +89,6 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
     def do_GET(self) -> None:
-        """Answer."""
         parts = urlsplit(self.path)
         given = {name: values[0] for name, values in parse_qs(parts.query).items()}
         self.services.requests.append((parts.path, given))

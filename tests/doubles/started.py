@@ -34,7 +34,6 @@ class Started:
         self.process.communicate()
 
     def finished(self, seconds=300):
-        """Wait for its end."""
         with self:
             said, errors = self.process.communicate(timeout=seconds)
         return subprocess.CompletedProcess(self.process.args, self.process.returncode, said, errors)

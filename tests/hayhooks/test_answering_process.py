@@ -2,8 +2,6 @@
 
 import json
 import signal
-import socket
-from urllib.parse import urlsplit
 
 import openai
 import pytest
@@ -48,7 +46,7 @@ def client(server):
 
 def events(text):
     """Name, id and data of each event, and what stands behind the last one."""
-    *blocks, done = [block for block in text.split("\n\n") if block]
+    *blocks, done = [block for block in text.split("\n\n") if block and not block.startswith(":")]
     found = []
     for block in blocks:
         fields = dict(line.split(": ", 1) for line in block.split("\n"))
@@ -56,22 +54,15 @@ def events(text):
     return found, done
 
 
-# -- plain HTTP -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("mode", ["simple", "advanced", "precise"])
-def test_a_stream_has_named_numbered_events_one_terminal_and_done(server, mode):
-    reply = server.post("/api/v1/rag/query-stream", json={"query": QUESTION, "mode": mode})
+def test_a_stream_has_named_numbered_events_one_terminal_and_done(server):
+    reply = server.post("/api/v1/rag/query-stream", json={"query": QUESTION})
     assert reply.headers["content-type"] == "text/event-stream; charset=utf-8"
     told, done = events(reply.text)
     assert done == "data: [DONE]"
     names = [name for name, _, _ in told]
     assert [number for _, number, _ in told] == list(range(1, len(told) + 1))
-    assert names[:3] == ["query_rewritten", "documents_retrieved", "generation_start"]
-    assert [name for name in names if name in ("generation_complete", "error")] == ["generation_complete"]
-    assert names[-1] == "generation_complete"
+    assert [name for name in names if name in ("generation_complete", "error")] == names[-1:] == ["generation_complete"]
     assert "".join(data["text"] for name, _, data in told if name == "token") == ANSWER
-    assert [data["verdict"] for name, _, data in told if name == "claim"] == ["supported", "supported"]
     assert told[-1][2]["request_id"] == reply.headers["x-request-id"]
 
 
@@ -79,8 +70,7 @@ def test_a_stream_has_named_numbered_events_one_terminal_and_done(server, mode):
 def test_a_wrong_model_key_stands_in_the_log_with_what_to_do_and_without_a_text(server, llm, path):
     llm.rule(QUESTION[:5], ANSWER, fault=Fault(status=401))
     server.log.clear()
-    body = {"model": "shiguan-simple", "messages": [{"role": "user", "content": QUESTION}]}
-    server.post(path, json=body if path.startswith("/v1") else {"query": QUESTION})
+    server.post(path, json=ASK if path.startswith("/v1") else {"query": QUESTION})
     for _ in range(200):
         if "No model answered" in server.errors:
             break
@@ -91,28 +81,13 @@ def test_a_wrong_model_key_stands_in_the_log_with_what_to_do_and_without_a_text(
     assert ANSWER[:10] not in server.errors
 
 
-@pytest.mark.parametrize(
-    ("body", "status"),
-    [
-        ({"requests": []}, 422),
-        ({"requests": [{"query": "x"}] * 51}, 422),
-        ({"requests": [{"query": "x"}, {"query": "x", "tenant_id": "somebody-else"}]}, 403),
-    ],
-)
-def test_a_batch_that_cannot_be_taken_is_refused_whole(server, llm, body, status):
-    assert server.post("/api/v1/rag/batch", json=body).status_code == status
-    assert llm.calls == 0
-
-
 def test_why_takes_a_query_as_every_route_does_and_says_where_a_passage_stands(server, llm):
     reply = server.post("/api/v1/why", json={"query": QUESTION, "expected": "Yang Yan proposed", "mode": "simple"})
     assert reply.status_code == 200
     assert (reply.json()["passages"][0]["source"], reply.json()["stage"]) == ("tax.txt", "nothing_lost")
     other = server.post("/api/v1/why", json={"question": QUESTION, "expected": "Yang Yan"})
-    assert (other.status_code, [one["field"] for one in other.json()["error"]["fields"]]) == (
-        422,
-        ["query", "question"],
-    )
+    assert other.status_code == 422
+    assert [one["field"] for one in other.json()["error"]["fields"]] == ["query", "question"]
 
 
 @pytest.mark.slow
@@ -130,25 +105,14 @@ def test_a_server_that_has_searched_ends_without_an_error(tmp_path):
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/simple/run"])
 def test_a_caller_who_hangs_up_ends_the_call_of_the_model(server, llm, path):
     llm.time_to_first_token = 30
-    body = json.dumps({**ASK, "stream": True} if path.startswith("/v1") else {"query": QUESTION}).encode()
-    place = urlsplit(server.url)
-    with socket.create_connection((place.hostname, place.port)) as connection:
-        head = f"POST {path} HTTP/1.1\r\nHost: {place.netloc}\r\nContent-Type: application/json\r\nContent-Length: "
-        connection.sendall(f"{head}{len(body)}\r\n\r\n".encode() + body)
+    with server.send(path, {**ASK, "stream": True} if path.startswith("/v1") else {"query": QUESTION}):
         assert llm.wait_for(lambda llm: llm.calls == 1)
     assert llm.wait_for(lambda llm: llm.disconnects == 1, 20)
 
 
-# -- the OpenAI API -------------------------------------------------------------------------------------------------
-
-
 def test_each_mode_is_a_model(client):
-    assert sorted(model.id for model in client.models.list()) == [
-        "shiguan-advanced",
-        "shiguan-agent",
-        "shiguan-precise",
-        "shiguan-simple",
-    ]
+    modes = ("advanced", "agent", "precise", "simple")
+    assert sorted(model.id for model in client.models.list()) == [f"shiguan-{mode}" for mode in modes]
     assert client.models.retrieve("shiguan-precise").owned_by == "shiguan"
     with pytest.raises(openai.NotFoundError):
         client.models.retrieve("gpt-4.1")
@@ -156,8 +120,7 @@ def test_each_mode_is_a_model(client):
 
 def test_a_completion_keeps_its_citations(client):
     completion = client.chat.completions.create(**ASK)
-    assert completion.object == "chat.completion"
-    assert completion.choices[0].finish_reason == "stop"
+    assert (completion.object, completion.choices[0].finish_reason) == ("chat.completion", "stop")
     assert completion.choices[0].message.content == f"{ANSWER}\n\n[1] tax (tax.txt)"
     assert completion.usage.total_tokens == completion.usage.prompt_tokens + completion.usage.completion_tokens > 0
     assert [citation["verdict"] for citation in completion.shiguan["citations"]] == ["supported", "supported"]
@@ -170,11 +133,9 @@ def test_a_streamed_completion_says_the_same(client):
     chunks = list(client.chat.completions.create(**ASK, stream=True, stream_options={"include_usage": True}))
     assert len({chunk.id for chunk in chunks}) == 1
     assert chunks[0].choices[0].delta.role == "assistant"
-    said = "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
-    assert said == whole.choices[0].message.content
-    assert [chunk.choices[0].finish_reason for chunk in chunks if chunk.choices and chunk.choices[0].finish_reason] == [
-        "stop"
-    ]
+    choices = [choice for chunk in chunks for choice in chunk.choices]
+    assert "".join(choice.delta.content or "" for choice in choices) == whole.choices[0].message.content
+    assert [choice.finish_reason for choice in choices if choice.finish_reason] == ["stop"]
     (last,) = [chunk for chunk in chunks if "shiguan" in (chunk.model_extra or {})]
     assert last.shiguan["citations"] == whole.shiguan["citations"]
     assert (chunks[-1].choices, chunks[-1].usage) == ([], whole.usage)
@@ -215,10 +176,9 @@ def test_the_messages_before_the_question_are_its_history(client, llm):
         ({"temperature": 3}, 422, "temperature"),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("stream", [True, False])
-def test_what_cannot_be_done_is_refused_in_the_words_of_the_api(client, llm, more, status, param, stream):
+def test_what_cannot_be_done_is_refused_in_the_words_of_the_api(client, llm, more, status, param):
     with pytest.raises(openai.APIStatusError) as raised:
-        client.chat.completions.create(**{**ASK, **more}, stream=stream)
+        client.chat.completions.create(**{**ASK, **more}, stream=True)  # before a stream begins, as without one
     assert raised.value.status_code == status
     assert raised.value.param == param
     assert raised.value.type == raised.value.code in ("bad_request", "invalid_request", "not_found")

@@ -1,10 +1,7 @@
 """Work without end over real sockets: it ends with its caller and with the server, and keeps nobody else waiting."""
 
 import contextlib
-import json
-import socket
 import threading
-from urllib.parse import urlsplit
 
 import psutil
 import pytest
@@ -47,14 +44,6 @@ def server(tmp_path, llm, keys):
         server.kill()
 
 
-def send(server, stack, by, path, body):
-    place, data = urlsplit(server.url), json.dumps(body).encode()
-    line = stack.enter_context(socket.create_connection((place.hostname, place.port)))
-    head = {"Host": place.netloc, "Content-Type": "application/json", "Content-Length": len(data), **by}
-    line.sendall(f"POST {path} HTTP/1.1\r\n".encode())
-    line.sendall("".join(f"{name}: {value}\r\n" for name, value in head.items()).encode() + b"\r\n" + data)
-
-
 def at_rest(process):
     """Wait until the process has computed for less than a fifth of some half second; False after ten seconds."""
     pause = threading.Event()
@@ -93,7 +82,7 @@ def test_others_are_answered_meanwhile_and_the_work_ends_with_its_caller_and_wit
 
     with contextlib.ExitStack() as lines:
         for body in bodies:
-            send(server, lines, keys["acme"], path, body)
+            lines.enter_context(server.send(path, body, **keys["acme"]))
         if path.endswith("why"):
             assert llm.wait_for(lambda llm: llm.in_flight == len(bodies), 20)
         assert answered() == [200] * 7
@@ -101,7 +90,7 @@ def test_others_are_answered_meanwhile_and_the_work_ends_with_its_caller_and_wit
     assert at_rest(psutil.Process(server.process.pid))
     with contextlib.ExitStack() as lines:
         for body in bodies:
-            send(server, lines, keys["acme"], path, body)
+            lines.enter_context(server.send(path, body, **keys["acme"]))
         assert server.get("/ready").status_code == 200
         assert server.stop(10) in (0, -15)
     assert "Traceback" not in server.errors

@@ -31,14 +31,11 @@ def words(result):
     return result.content[0].text
 
 
-def stdio(library, *more):
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "components"), "OMP_NUM_THREADS": "1"}
-    arguments = ["-m", "shiguan.cli", "mcp", "--data-dir", str(library), "--tenant", "a", *more]
-    return Client(StdioServerParameters(command=sys.executable, args=arguments, env=environment))
-
-
 async def test_a_program_asks_searches_reads_and_lists_over_stdio(library):
-    async with stdio(library) as client:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "components"), "OMP_NUM_THREADS": "1"}
+    arguments = ["-m", "shiguan.cli", "mcp", "--data-dir", str(library), "--tenant", "a"]
+    command = StdioServerParameters(command=sys.executable, args=arguments, env=environment)
+    async with Client(command) as client:
         assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
         answer = data(await client.call_tool("ask", {"query": QUESTION}))
         assert (answer["status"], answer["citations"][0]["source"]) == ("quoted", "tax.txt")
@@ -92,27 +89,24 @@ async def test_the_key_says_whose_library_a_call_over_http_sees(served):
         assert "no mode `dance`" in words(await mine.call_tool("ask", {"query": QUESTION, "mode": "dance"}))
 
 
-@pytest.mark.parametrize(
-    ("tenant", "status"), [("nobody", 401), ("", 403)], ids=["no key", "a key that reads metrics alone"]
-)
-def test_a_call_without_a_key_that_may_read_is_refused(served, tenant, status):
+def headers(key):
+    accepted = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+    return {"Authorization": f"Bearer {key}", **accepted}
+
+
+def test_a_call_without_a_key_that_may_read_is_refused(served):
     server, keys = served
-    key = keys.get(tenant, "sg_wrong")
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
-    headers = {"Authorization": f"Bearer {key}", "Accept": "application/json, text/event-stream"}
-    reply = server.client.post(f"{server.url}/mcp", json=body, headers=headers)
-    assert reply.status_code == status
-    assert "error" in reply.json()
+    for key, status in (("sg_wrong", 401), (keys[""], 403)):  # a key that reads metrics alone
+        reply = server.post("/mcp", json=body, headers=headers(key))
+        assert (reply.status_code, "error" in reply.json()) == (status, True)
 
 
 def test_what_is_no_message_of_the_protocol_is_refused_without_a_stack(served):
     server, keys = served
-    headers = {"Authorization": f"Bearer {keys['a']}", "Accept": "application/json, text/event-stream"}
     for content in (b"", b"[]", b"{", b'{"jsonrpc": "2.0"}', b"\xff\xfe", b"[" * 5000):
-        reply = server.client.post(
-            f"{server.url}/mcp", content=content, headers={**headers, "Content-Type": "application/json"}
-        )
+        reply = server.post("/mcp", content=content, headers=headers(keys["a"]))
         assert 400 <= reply.status_code < 500, content[:20]
         assert "Traceback" not in reply.text
-    assert server.client.get(f"{server.url}/mcp", headers=headers).status_code == 405
-    assert server.client.get(f"{server.url}/ready").status_code == 200
+    assert server.get("/mcp", headers=headers(keys["a"])).status_code == 405
+    assert server.get("/ready").status_code == 200

@@ -2,11 +2,9 @@
 
 import json
 import shutil
-import socket
 import sys
 from importlib.metadata import version
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 from tests.doubles.server_process import ServerProcess
@@ -20,12 +18,14 @@ QUESTION = "Who proposed the two-tax reform?"
 HAYHOOKS = str(Path(sys.executable).with_name("hayhooks"))
 
 
+def hayhooks(library, pipelines="hayhooks/pipelines", **environment):
+    command = [HAYHOOKS, "run", "--host", "127.0.0.1", "--port", "{port}", "--pipelines-dir", str(pipelines)]
+    return ServerProcess(library, command=command, ready="/status", SHIGUAN_TENANT="a", **environment)
+
+
 @pytest.fixture(scope="module")
 def stock(library):
-    command = [HAYHOOKS, "run", "--host", "127.0.0.1", "--port", "{port}", "--pipelines-dir", "hayhooks/pipelines"]
-    with ServerProcess(
-        library, command=command, HAYHOOKS_STARTUP_DEPLOY_WORKERS="1", ready="/status", SHIGUAN_TENANT="a"
-    ) as server:
+    with hayhooks(library, HAYHOOKS_STARTUP_DEPLOY_WORKERS="1") as server:
         assert sorted(server.get("/status").json()["pipelines"]) == sorted(MODES), server.errors
         yield server
 
@@ -76,19 +76,16 @@ def chat(stock, **more):
     return stock.post("/v1/chat/completions", json=body)
 
 
-def test_the_openai_api_answers_with_its_sources(stock):
+def test_the_openai_api_answers_with_its_sources_and_a_stream_says_the_same(stock):
     reply = chat(stock).json()
-    text = reply["choices"][0]["message"]["content"]
-    assert "Yang Yan" in text
-    assert text.rstrip().endswith("[1] tax (tax.txt)")
+    whole = reply["choices"][0]["message"]["content"]
+    assert "Yang Yan" in whole
+    assert whole.rstrip().endswith("[1] tax (tax.txt)")
     assert reply["shiguan"]["citations"][0]["source"] == "tax.txt"
-
-
-def test_a_stream_says_the_same_and_ends_with_the_citations(stock):
     lines = chat(stock, stream=True).text.splitlines()
     chunks = [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: {")]
     text = "".join(choice["delta"]["content"] or "" for chunk in chunks for choice in chunk["choices"])
-    assert text == chat(stock).json()["choices"][0]["message"]["content"]
+    assert text == whole
     assert chunks[-1]["choices"][0]["finish_reason"] == "stop"
     assert chunks[-1]["shiguan"]["citations"][0]["source"] == "tax.txt"
 
@@ -101,7 +98,6 @@ def own_library(library, tmp_path):
 
 def test_a_caller_who_hangs_up_ends_the_call_of_the_model(own_library, tmp_path):
     shutil.copytree(ROOT / "hayhooks" / "pipelines" / "simple", tmp_path / "own" / "simple")
-    command = [HAYHOOKS, "run", "--host", "127.0.0.1", "--port", "{port}", "--pipelines-dir", str(tmp_path / "own")]
     asked = [{"role": "user", "content": QUESTION}]
     bodies = {
         "/simple/run": {"query": QUESTION},
@@ -109,12 +105,9 @@ def test_a_caller_who_hangs_up_ends_the_call_of_the_model(own_library, tmp_path)
     }
     with StandInLlm(time_to_first_token=60) as llm:
         model = {"OPENAI_BASE_URL": llm.url, "OPENAI_API_KEY": "sk-x"}
-        with ServerProcess(own_library, command=command, ready="/status", SHIGUAN_TENANT="a", **model) as server:
+        with hayhooks(own_library, tmp_path / "own", **model) as server:
             for number, (path, body) in enumerate(bodies.items(), start=1):
-                place, data = urlsplit(server.url), json.dumps(body).encode()
-                with socket.create_connection((place.hostname, place.port)) as connection:
-                    head = f"POST {path} HTTP/1.1\r\nHost: {place.netloc}\r\nContent-Type: application/json\r\n"
-                    connection.sendall(f"{head}Content-Length: {len(data)}\r\n\r\n".encode() + data)
+                with server.send(path, body):
                     assert llm.wait_for(lambda llm, calls=number: llm.calls == calls, 30)
                 assert llm.wait_for(lambda llm, calls=number: llm.disconnects == calls, 20)
 
@@ -139,8 +132,7 @@ def test_a_wrapper_of_a_mode_that_is_not_there_says_so_and_the_others_are_deploy
         shutil.copytree(ROOT / "hayhooks" / "pipelines" / "simple", tmp_path / "own" / mode)
     wrapper = tmp_path / "own" / "missing" / "pipeline_wrapper.py"
     wrapper.write_text(wrapper.read_text(encoding="utf-8").replace('"simple"', '"missing"'), encoding="utf-8")
-    command = [HAYHOOKS, "run", "--host", "127.0.0.1", "--port", "{port}", "--pipelines-dir", str(tmp_path / "own")]
-    with ServerProcess(own_library, command=command, ready="/status") as server:
+    with hayhooks(own_library, tmp_path / "own") as server:
         assert server.get("/status").json()["pipelines"] == ["simple"]
         assert server.post("/simple/run", json={"query": QUESTION}).status_code == 200
     assert "`missing`" in server.errors

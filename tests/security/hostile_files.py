@@ -58,7 +58,6 @@ class Hostile:
 
 
 def hostile_files() -> Iterator[Hostile]:
-    """All hostile files."""
     yield from _foreign_types()
     yield from _code_in_parameters()
     yield from _templates()
@@ -78,7 +77,6 @@ def changed(name: str, check: str, change: Any) -> Hostile:
 
 
 def text(name: str, content: str | bytes, check: str = "reading") -> Hostile:
-    """A file written by hand."""
     return Hostile(name, content.encode() if isinstance(content, str) else content, check)
 
 
@@ -134,7 +132,6 @@ def _foreign_types() -> Iterator[Hostile]:
 
 
 def _one_more(spec: Any) -> Any:
-    """The change that adds a component."""
     return lambda data: data["components"].update(evil=spec)
 
 

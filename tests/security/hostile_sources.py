@@ -12,68 +12,53 @@ from tests.doubles.epub_builder import EpubBuilder, chapter
 TEXT = "The garrison of Fanyang marched south before dawn."
 
 
+def many(count, make):
+    return "".join(map(make, range(count)))
+
+
 def page_of_notes(count):
-    marks = "".join(f'<p>Ship {n}.<a epub:type="noteref" href="#n{n}">{n}</a></p>' for n in range(count))
-    notes = "".join(f'<aside epub:type="footnote" id="n{n}"><p>Note {n}.</p></aside>' for n in range(count))
+    marks = many(count, lambda n: f'<p>Ship {n}.<a epub:type="noteref" href="#n{n}">{n}</a></p>')
+    notes = many(count, lambda n: f'<aside epub:type="footnote" id="n{n}"><p>Note {n}.</p></aside>')
     return f"<p>{TEXT}</p>{marks}{notes}"
 
 
 def hostile_sources():
     """Each file by its name."""
-    attributes = [f'a{number}="v"' for number in range(80_000)]
-    many = " ".join(attributes[:30_000])
-    yield "attributes.epub", _book(f"<p {' '.join(attributes)}>{TEXT}</p>")
-    yield (
-        "attributes_of_namespaces.epub",
-        _book("<p " + " ".join(f'xmlns:n{n}="u:{n}" n{n}:type="footnote"' for n in range(5_000)) + f">{TEXT}</p>"),
-    )
+    text, row = f"<p>{TEXT}</p>", json.dumps({"text": TEXT}) + "\n"
+    attributes, most = many(30_000, 'a{}="v" '.format), many(80_000, 'a{}="v" '.format)
+    namespaces = many(5_000, lambda n: f'xmlns:n{n}="u:{n}" n{n}:type="footnote" ')
+    yield "attributes.epub", _book(f"<p {most}>{TEXT}</p>")
+    yield "attributes_of_namespaces.epub", _book(f"<p {namespaces}>{TEXT}</p>")
     # The parser looks each of them up among those before it.
-    yield "attributes_of_tag_soup.epub", _book(f"<p {many}>{TEXT}</b>")
+    yield "attributes_of_tag_soup.epub", _book(f"<p {attributes}>{TEXT}</b>")
     yield "classes.epub", _book('<p class="' + "fn " * 200_000 + f'">{TEXT}</p>')
-    yield "nested.epub", _book("<div>" * 5_000 + f"<p>{TEXT}</p>" + "</div>" * 5_000)
+    yield "nested.epub", _book("<div>" * 5_000 + text + "</div>" * 5_000)
     yield "nested_inline.epub", _book("<p>" + "<i>" * 5_000 + TEXT + "</i>" * 5_000 + "</p>")
     yield "notes.epub", _book(page_of_notes(10_000))
-    yield (
-        "notes_in_a_sentence.epub",
-        _book(f"<p>{TEXT}" + ' <span class="footnote">It is so.</span> a' * 10_000 + "</p>"),
-    )
-    yield (
-        "nested_notes.epub",
-        _book('<aside epub:type="footnote" id="n">' * 2_000 + f"<p>{TEXT}</p>" + "</aside>" * 2_000),
-    )
-    yield (
-        "links.epub",
-        _book(
-            "".join(f'<p id="p{n}"><a href="#p{(n * 7) % 9000}">{n}</a> x</p>' for n in range(9_000)) + f"<p>{TEXT}</p>"
-        ),
-    )
-    yield (
-        "links_to_one.epub",
-        _book(
-            f'<p id="p">{TEXT}</p><ol>'
-            + "".join(f'<li id="l{n}"><a href="#p">{n}</a></li>' for n in range(20_000))
-            + "</ol>"
-        ),
-    )
-    yield (
-        "marks_around_marks.epub",
-        _book("<p>" + '<sup><a href="#x">' * 3_000 + TEXT + "</a></sup>" * 3_000 + '</p><p id="x">N</p>'),
-    )
-    yield "elements.epub", _book(f"<p>{TEXT}</p>" + "<i/>" * 400_000)
-    yield "entities.epub", _book(f"<p>{TEXT}</p><p>" + "&x" * 400_000 + "</p>")
-    yield (
-        "doctype.epub",
-        EpubBuilder(
-            chapters={"a.xhtml": "<!DOCTYPE html [" + "<!ENTITY a '" * 100_000 + "]>" + chapter(f"<p>{TEXT}</p>")}
-        ).build(),
-    )
+    notes = ' <span class="footnote">It is so.</span> a' * 10_000
+    yield "notes_in_a_sentence.epub", _book(f"<p>{TEXT}{notes}</p>")
+    nested = '<aside epub:type="footnote" id="n">' * 2_000 + text + "</aside>" * 2_000
+    yield "nested_notes.epub", _book(nested)
+    links = many(9_000, lambda n: f'<p id="p{n}"><a href="#p{(n * 7) % 9000}">{n}</a> x</p>')
+    yield "links.epub", _book(links + text)
+    links = many(20_000, lambda n: f'<li id="l{n}"><a href="#p">{n}</a></li>')
+    yield "links_to_one.epub", _book(f'<p id="p">{TEXT}</p><ol>{links}</ol>')
+    marks = '<sup><a href="#x">' * 3_000 + TEXT + "</a></sup>" * 3_000
+    yield "marks_around_marks.epub", _book(f'<p>{marks}</p><p id="x">N</p>')
+    yield "elements.epub", _book(text + "<i/>" * 400_000)
+    yield "entities.epub", _book(f"{text}<p>" + "&x" * 400_000 + "</p>")
+    doctype = "<!DOCTYPE html [" + "<!ENTITY a '" * 100_000 + "]>"
+    yield "doctype.epub", EpubBuilder(chapters={"a.xhtml": doctype + chapter(text)}).build()
     yield "spine.epub", EpubBuilder(spine=["ch1.xhtml"] * 20_000).build()
     yield "tables.epub", _book("<table><tr><td>" * 1_500 + TEXT + "</td></tr></table>" * 1_500)
-    yield "attributes.html", f"<html><body><p {many}>{TEXT}</p></body></html>".encode()
-    yield "nested.html", ("<html><body>" + "<div>" * 100_000 + f"<p>{TEXT}</p></body></html>").encode()
-    yield "unclosed.html", (f"<html><body><p>{TEXT}</p>" + "<" * 700_000).encode()
-    yield "unclosed_tags.html", (f"<html><body><p>{TEXT}</p>" + "<a" * 300_000).encode()
-    yield "formatting.html", (f"<html><body><p>{TEXT}</p>" + "<b><p>" * 100_000).encode()
+    for name, body in (
+        ("attributes", f"<p {attributes}>{TEXT}</p></body></html>"),
+        ("nested", "<div>" * 100_000 + f"{text}</body></html>"),
+        ("unclosed", text + "<" * 700_000),
+        ("unclosed_tags", text + "<a" * 300_000),
+        ("formatting", text + "<b><p>" * 100_000),
+    ):
+        yield f"{name}.html", f"<html><body>{body}".encode()
     yield "spans.docx", _word(_spans(1_000_000))
     yield "styles_in_a_circle.docx", _circle()
     yield "many_spans.docx", _word(*(_spans(60) for _ in range(300)))
@@ -85,20 +70,10 @@ def hostile_sources():
     yield "fences.md", (f"{TEXT}\n\n" + "```\n" * 200_000).encode()
     yield "spaces.txt", (TEXT + " " * 1_000_000 + "x").encode()
     yield "one_word.txt", (TEXT + " " + "x" * 1_000_000).encode()
-    yield (
-        "nested.jsonl",
-        (
-            json.dumps({"text": TEXT}) + "\n" + '{"text": "b", "meta": {"a": ' + "[" * 400_000 + "]" * 400_000 + "}}\n"
-        ).encode(),
-    )
-    yield "digits.jsonl", (json.dumps({"text": TEXT}) + '\n{"text": "b", "id": ' + "9" * 900_000 + "}\n").encode()
-    yield (
-        "keys.jsonl",
-        (
-            json.dumps({"text": TEXT}) + "\n" + json.dumps({"text": "b", "meta": {f"k{n}": n for n in range(60_000)}})
-        ).encode(),
-    )
-    yield "bomb.jsonl.gz", gzip.compress(json.dumps({"text": TEXT}).encode() + b"\n" + b" " * 8_000_000)
+    yield "nested.jsonl", (row + '{"text": "b", "meta": {"a": ' + "[" * 400_000 + "]" * 400_000 + "}}\n").encode()
+    yield "digits.jsonl", (row + '{"text": "b", "id": ' + "9" * 900_000 + "}\n").encode()
+    yield "keys.jsonl", (row + json.dumps({"text": "b", "meta": {f"k{n}": n for n in range(60_000)}})).encode()
+    yield "bomb.jsonl.gz", gzip.compress(row.encode() + b" " * 8_000_000)
     yield "kids_in_a_circle.pdf", _pdf(kids=b"3 0 R 2 0 R 2 0 R")
     yield "kids_in_circles.pdf", _pdf(b"<</Type/Pages/Kids[2 0 R 6 0 R 3 0 R]/Count 1>>", kids=b"6 0 R 6 0 R 3 0 R")
     yield "many_kids.pdf", _pdf(kids=b"3 0 R " * 20_000)
@@ -116,6 +91,10 @@ def _word(*elements):
     document.add_paragraph(TEXT)
     for element in elements:
         document.element.body.insert(1, element)
+    return _saved(document)
+
+
+def _saved(document):
     buffer = io.BytesIO()
     document.save(buffer)
     return buffer.getvalue()
@@ -126,9 +105,7 @@ def _circle():
     one, other = (document.styles.add_style(name, 1) for name in ("One", "Other"))
     one.base_style, other.base_style = other, one
     document.add_paragraph(TEXT, style=one)
-    buffer = io.BytesIO()
-    document.save(buffer)
-    return buffer.getvalue()
+    return _saved(document)
 
 
 def _element(name, *children, **attributes):

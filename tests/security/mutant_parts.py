@@ -33,7 +33,6 @@ Change = tuple[Any, ...]
 
 
 def checked(data: dict[str, Any], folder: Path, **options: Any) -> Report:
-    """Write a file into a folder and check it."""
     path = folder / "mine.yml"
     path.write_text(json.dumps(data), encoding="utf-8")  # JSON is YAML
     return check_pipeline(path, "mine.yml", **options)
@@ -86,7 +85,6 @@ def library_stores(data: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def part(type_: str, /, **parameters: Any) -> dict[str, Any]:
-    """A component with its parameters."""
     return {"type": type_, "init_parameters": parameters}
 
 
@@ -102,13 +100,11 @@ def filters_of(data: dict[str, Any], reader: str) -> str:
 
 
 def receivers(data: dict[str, Any]) -> set[str]:
-    """Every socket that something feeds."""
     targets = {target for listed in data["inputs"].values() for target in listed}
     return targets | {edge["receiver"] for edge in data["connections"]}
 
 
 def connect(data: dict[str, Any], sender: str, receiver: str) -> None:
-    """Add a connection."""
     data["connections"].append({"sender": sender, "receiver": receiver})
 
 

@@ -45,24 +45,19 @@ def results(canary, tmp_path_factory):
         (folder / f"{number:03}.yml").write_bytes(file.content)
     for path in SHIPPED:
         (folder / shipped_name(path)).with_suffix(".yml").write_text(json.dumps(load(path)), encoding="utf-8")
-    data = folder / "data"
-    paths = [str(HERE.parents[1] / "components"), str(canary)]
-    done = subprocess.run(
-        [sys.executable, str(HERE / "watched_check.py"), str(folder)],
-        env={
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join(paths),
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "SHIGUAN_DATA_DIR": str(data),
-        },
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    told = python(canary, HERE / "watched_check.py", folder, SHIGUAN_DATA_DIR=str(folder / "data"))
+    assert not (folder / "data").exists()
+    return json.loads(told)
+
+
+def python(canary, *arguments, **environment):
+    """Run Python where the module of the canary can be imported."""
+    paths = os.pathsep.join([str(HERE.parents[1] / "components"), str(canary)])
+    environment = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1", **environment}
+    command = [sys.executable, *map(str, arguments)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
-    assert not data.exists()
-    return json.loads(done.stdout)
+    return done.stdout
 
 
 def test_building_a_file_that_ships_writes_nothing_opens_no_socket_and_runs_nothing(results):
@@ -113,17 +108,10 @@ def test_the_watch_sees_what_it_watches_for(canary, tmp_path):
         f"import {CANARY}\nimport subprocess; subprocess.run(['true'])\nw.watching.clear()\nprint(w.seen)\n",
         encoding="utf-8",
     )
-    paths = [str(HERE.parents[1] / "components"), str(canary)]
-    done = subprocess.run(
-        [sys.executable, str(script)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    told = python(canary, script)
     (canary / "sung").unlink()
     for word in (f"import {CANARY}", "exec", "sung", "subprocess.Popen"):
-        assert word in done.stdout
+        assert word in told
 
 
 @pytest.fixture

@@ -19,9 +19,7 @@ ENDED_OR_READ = {
     "many_kids.pdf": "reading it took more than 9 seconds of the processor",
 }
 # These have no text that anybody could read, or the reader refuses them.
-REFUSED = {
-    "kids_in_circles.pdf": "no text was found in it",
-}
+REFUSED = {"kids_in_circles.pdf": "no text was found in it"}
 
 
 @cache
@@ -42,8 +40,7 @@ def texts(reading, name):
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["attributes.epub", "notes_in_a_sentence.epub", "spans.docx", "styles_in_a_circle.docx", "merged_rows.docx"],
+    "name", ["attributes.epub", "notes_in_a_sentence.epub", "spans.docx", "styles_in_a_circle.docx", "merged_rows.docx"]
 )
 def test_what_took_time_squared_is_read_in_a_moment(reading, name, monkeypatch):
     monkeypatch.setattr(conversion, "_SECONDS", 4)

@@ -103,7 +103,6 @@ def outcome(data, folder, chance):
 
 
 def passing(folder, chance, count):
-    """Make files until so many pass the check."""
     known, path = kinds(str(folder)), folder / "wiring.yml"
     while count:
         data = wiring(chance, known)

@@ -16,6 +16,7 @@ from shiguan.llm.run import TimeLimits
 QUESTION = "Who proposed the two-tax reform?"
 GOOD = "Yang Yan proposed the two-tax reform in 780. [1] It was collected in summer and autumn [1]."
 BAD = "Empress Wu invented the two-tax reform in Rome in 12 BC. [1]"
+FOLLOW_UP = "What did it pay by 780?"
 HISTORY = [
     {"role": "user", "content": "Who set up the salt monopoly?"},
     {"role": "assistant", "content": "Diwu Qi set up the salt monopoly in 758."},
@@ -40,14 +41,15 @@ def runners(library):
         return runner
 
     made = {}
-    yield lambda mode, model: made[mode, model] if (mode, model) in made else made.setdefault((mode, model), warm(mode))
-    for runner in made.values():
-        runner.close()
 
+    def runner(mode, model):
+        if (mode, model) not in made:
+            made[mode, model] = warm(mode)
+        return made[mode, model]
 
-@pytest.fixture
-def plain_runner(runners):
-    return lambda mode: runners(mode, "none")
+    yield runner
+    for one in made.values():
+        one.close()
 
 
 @pytest.fixture
@@ -75,14 +77,18 @@ def named(events, name):
     return [event.data for event in events if event.name == name]
 
 
+def shown(events):
+    return "".join(token["text"] for token in named(events, "token"))
+
+
 def names(events):
     """The names in order, repetitions once."""
     order = [event.name for event in events]
     return [name for place, name in enumerate(order) if place == 0 or order[place - 1] != name]
 
 
-def plain(claim):
-    return {key: value for key, value in claim.items() if key not in ("index", "citations")}
+def without(found, *left_out):
+    return {name: value for name, value in found.items() if name not in left_out}
 
 
 @pytest.mark.parametrize("mode", ["simple", "advanced", "precise"])
@@ -91,21 +97,20 @@ async def test_every_mode_tells_its_story_and_ends_once(mode, runner):
     assert [event.id for event in events] == list(range(1, len(events) + 1))
     assert [event.name for event in events if event.is_terminal] == ["generation_complete"]
     assert names(events)[:3] == ["query_rewritten", "documents_retrieved", "generation_start"]
-    assert names(events)[-1] == "generation_complete"
     assert {event.name for event in events} <= EVENTS.keys()
     done = events[-1].data
     assert done["answer"].startswith("Yang Yan")
     assert named(events, "query_rewritten")[0]["queries"] == [QUESTION]
-    without_text = [{name: value for name, value in one.items() if name != "content"} for one in done["documents"]]
-    assert named(events, "documents_retrieved")[-1]["documents"] == without_text
+    assert named(events, "documents_retrieved")[-1]["documents"] == [
+        without(one, "content") for one in done["documents"]
+    ]
     # The same sentences with the same verdicts, places and spans as in the finished answer.
     claims = named(events, "claim")
-    assert [plain(claim) for claim in claims] == done["metadata"]["claims"]
+    assert [without(claim, "index", "citations") for claim in claims] == done["metadata"]["claims"]
     assert [claim["index"] for claim in claims] == list(range(len(claims)))
-    cited = [citation for claim in claims for citation in claim["citations"]]
-    late = {"confidence", "citation_num", "source_id", "chunk_id", "content", "score"}
-    assert cited == [
-        {name: value for name, value in citation.items() if name not in late} for citation in done["citations"]
+    late = ("confidence", "citation_num", "source_id", "chunk_id", "content", "score")
+    assert [citation for claim in claims for citation in claim["citations"]] == [
+        without(citation, *late) for citation in done["citations"]
     ]
     assert done["metadata"]["time_to_first_token_ms"] > 0
 
@@ -113,9 +118,8 @@ async def test_every_mode_tells_its_story_and_ends_once(mode, runner):
 async def test_tokens_are_the_checked_sentences_and_claims_come_between_them(runner, llm):
     llm.time_per_token = 0.01
     events = await told(runner("simple"))
-    tokens = [token["text"] for token in named(events, "token")]
-    assert "".join(tokens) == events[-1].data["answer"]
-    assert [token.strip() for token in tokens] == [
+    assert shown(events) == events[-1].data["answer"]
+    assert [token["text"].strip() for token in named(events, "token")] == [
         "Yang Yan proposed the two-tax reform in 780. [1]", "It was collected in summer and autumn [1]."
     ]  # fmt: skip
     order = [event.name for event in events]
@@ -145,7 +149,7 @@ async def test_a_model_that_goes_round_is_heard_once_and_the_question_over_again
     sentence = "Yang Yan proposed the two-tax reform in 780. [1]"
     llm.default = f"{QUESTION}\n\n" + f"{sentence}\n\n" * 20
     events = await told(runner(mode))
-    assert "".join(token["text"] for token in named(events, "token")).strip() == events[-1].data["answer"] == sentence
+    assert shown(events).strip() == events[-1].data["answer"] == sentence
     llm.default = QUESTION
     done = (await told(runner(mode)))[-1].data
     assert (done["status"], done["citations"]) == ("not_found", [])
@@ -153,14 +157,13 @@ async def test_a_model_that_goes_round_is_heard_once_and_the_question_over_again
 
 
 @pytest.mark.parametrize("mode", ["simple", "advanced", "precise"])
-async def test_without_a_model_the_quotations_are_the_tokens(plain_runner, mode):
-    events = await told(plain_runner(mode))
+async def test_without_a_model_the_quotations_are_the_tokens(runners, mode):
+    events = await told(runners(mode, "none"))
     done = events[-1].data
     assert names(events)[:2] == ["query_rewritten", "documents_retrieved"]
     assert (done["status"], named(events, "claim"), named(events, "generation_start")) == ("quoted", [], [])
-    tokens = [token["text"] for token in named(events, "token")]
-    assert "".join(tokens) == done["answer"]
-    assert len(tokens) == len(done["citations"])
+    assert shown(events) == done["answer"]
+    assert len(named(events, "token")) == len(done["citations"])
 
 
 async def test_nothing_of_a_rejected_draft_is_a_token(runner, llm):
@@ -172,9 +175,8 @@ async def test_nothing_of_a_rejected_draft_is_a_token(runner, llm):
     assert "Rome" in rejected["feedback"]
     assert rejected["queries"]
     assert [start["attempt"] for start in named(events, "generation_start")] == [1, 2]
-    shown = "".join(token["text"] for token in named(events, "token"))
-    assert shown == events[-1].data["answer"]
-    assert "Rome" not in shown
+    assert shown(events) == events[-1].data["answer"]
+    assert "Rome" not in shown(events)
 
 
 async def test_an_answer_that_is_refused_at_last_says_why(runner, llm):
@@ -183,14 +185,13 @@ async def test_an_answer_that_is_refused_at_last_says_why(runner, llm):
     assert [rejected["attempt"] for rejected in named(events, "draft_rejected")] == [1, 2, 3]
     assert named(events, "draft_rejected")[-1]["queries"] == []
     assert events[-1].data["status"] == "refused"
-    assert "Rome" not in "".join(token["text"] for token in named(events, "token"))
+    assert "Rome" not in shown(events)
 
 
 async def test_a_follow_up_is_told_as_it_is_searched_for(runner, llm):
     llm.rule("You reword questions", {"query": "What did the salt monopoly pay by 780?"})
-    events = await told(runner("advanced"), "What did it pay by 780?", history=HISTORY)
-    (rewritten,) = named(events, "query_rewritten")
-    assert rewritten["query"] == "What did the salt monopoly pay by 780?"
+    events = await told(runner("advanced"), FOLLOW_UP, history=HISTORY)
+    assert [one["query"] for one in named(events, "query_rewritten")] == ["What did the salt monopoly pay by 780?"]
 
 
 async def test_an_error_is_the_last_event(runner, llm):
@@ -208,22 +209,20 @@ async def test_a_stream_that_breaks_in_the_middle_is_an_error_after_its_tokens(r
     assert events[-1].name == "error"
 
 
-async def test_an_empty_question_is_an_error_event(plain_runner):
-    events = await told(plain_runner("simple"), "  ")
+async def test_an_empty_question_is_an_error_event(runners):
+    events = await told(runners("simple", "none"), "  ")
     assert [event.name for event in events] == ["error"]
 
 
-async def test_a_filter_that_no_store_understands_is_refused(plain_runner):
+async def test_a_filter_that_no_store_understands_is_refused(runners):
     odd = {"field": "meta.source", "operator": ">", "value": "a"}
     with pytest.raises(RefusedError, match="Correct them"):
-        await plain_runner("simple").ask_async(QUESTION, tenant_id="a", filters=odd)
+        await runners("simple", "none").ask_async(QUESTION, tenant_id="a", filters=odd)
 
 
 async def test_what_a_question_comes_with_reaches_the_model(runner, llm):
     for mode in ("simple", "advanced", "precise"):
-        llm.reset()
-        options = {"temperature": 1.25, "task": "compare", "profile": "history", "language": "zh"}
-        await told(runner(mode), **options)
+        await told(runner(mode), temperature=1.25, task="compare", profile="history", language="zh")
         call = llm.requests[-1]
         assert call.body["temperature"] == 1.25
         assert "逐点写明" in call.prompt, mode
@@ -260,9 +259,7 @@ async def test_closing_a_stream_in_the_middle_ends_the_call_of_the_model(runner,
 async def test_calls_that_run_side_by_side_end_with_the_question(runner, llm):
     # The goal is restated while the follow-up is reworded.
     llm.time_to_first_token = 30
-    asking = asyncio.create_task(
-        runner("advanced").ask_async("What did it pay by 780?", tenant_id="a", history=HISTORY)
-    )
+    asking = asyncio.create_task(runner("advanced").ask_async(FOLLOW_UP, tenant_id="a", history=HISTORY))
     assert await asyncio.to_thread(llm.wait_for, lambda llm: llm.in_flight == 2)
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -300,27 +297,28 @@ async def test_a_slow_stream_that_lives_is_not_given_up(runner, llm):
 
 async def test_a_rewriting_that_takes_too_long_is_left_out(runner, llm):
     llm.rule("You reword questions", fault=Fault(hang=True))
-    limits = TimeLimits(helper=0.2)
-    answer = await runner("advanced").ask_async(
-        "What did it pay by 780?", tenant_id="a", history=HISTORY, limits=limits
-    )
+    options = {"history": HISTORY, "limits": TimeLimits(helper=0.2)}
+    answer = await runner("advanced").ask_async(FOLLOW_UP, tenant_id="a", **options)
     assert answer["status"] == "answered"
     assert any("did not answer within 0.2 s" in warning for warning in answer["metadata"]["warnings"])
 
 
 async def test_a_question_that_takes_too_long_says_what_was_at_work(runner, llm):
-    llm.next(hang=True)
+    llm.next(times=2, hang=True)
+    limits = TimeLimits(request=1)
     with pytest.raises(TimeLimitError, match="longer than 1 s while `generator` was at work"):
-        await runner("simple").ask_async(QUESTION, tenant_id="a", limits=TimeLimits(request=1))
-    assert await asyncio.to_thread(llm.wait_for, lambda llm: llm.disconnects == 1, 5)
+        await runner("simple").ask_async(QUESTION, tenant_id="a", limits=limits)
+    last = (await told(runner("simple"), limits=limits))[-1]
+    assert (last.name, type(last.error), last.error.stage) == ("error", TimeLimitError, "generator")
+    assert await asyncio.to_thread(llm.wait_for, lambda llm: llm.disconnects == 2, 5)
 
 
 async def test_what_was_worked_out_is_neither_told_nor_shown(runner, llm):
     question = "Why was the two-tax reform proposed, and how was it collected?"
     llm.rule("First work it out briefly", f"<thinking>[1] says 780. Li Mi thought of it.</thinking>\n{GOOD}")
-    events = [event async for event in runner("advanced").stream(question, tenant_id="a")]
+    events = await told(runner("advanced"), question)
     answer = events[-1].data
-    assert "".join(event.data["text"] for event in events if event.name == "token") == answer["answer"]
+    assert shown(events) == answer["answer"]
     assert answer["answer"].startswith("Yang Yan proposed the two-tax reform in 780")
     assert "Li Mi" not in str([event.data for event in events])
     assert any("First work it out briefly" in prompt for prompt in llm.prompts)

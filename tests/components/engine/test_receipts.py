@@ -53,14 +53,6 @@ def receipt(kept):
     return found
 
 
-def states(receipt, library, tenant_id=TENANT):
-    return replay(receipt, library.stores["parents"], tenant_id=tenant_id)
-
-
-def messages(receipt):
-    return receipt.prompt["prompt_rendered"].get("messages", [])
-
-
 def test_a_receipt_holds_how_the_answer_came_about(kept):
     receipt = read_receipt(kept / "receipt.json")
     answer = json.loads((kept / "answer.json").read_text())
@@ -81,18 +73,17 @@ def test_a_receipt_holds_how_the_answer_came_about(kept):
     read = [(passage.number, passage.id) for passage in receipt.passages]
     assert read == [(document["number"], document["id"]) for document in answer["documents"]]
     assert receipt.passages[0].sha256 == text_sha256(TEXTS["salt.txt"])
+    # Prompts are kept only where that is switched on.
+    assert set(receipt.prompt["prompt_rendered"]) == {"sha256"}
 
 
-def test_a_receipt_holds_every_call_the_prompt_and_the_attempts(kept, stand_in_llm, monkeypatch):
-    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
-    stand_in_llm.default = (
-        "The salt monopoly was set up by Diwu Qi in 758. [1] It was set up by Yang Guozhong in 931. [1]"
-    )
+def test_a_receipt_holds_every_call_the_prompt_and_the_attempts(kept, endpoint):
+    endpoint.default = f"{ANSWER} It was set up by Yang Guozhong in 931. [1]"
     receipts = []
     with Runner(mode="precise", data_dir=kept / "data", keep_receipt=receipts.append, keep_prompts=True) as runner:
         answer = runner.ask(QUESTION, tenant_id=TENANT, temperature=0.5)
     (receipt,) = receipts
-    assert len(receipt.calls) == answer["metadata"]["llm_calls"] == stand_in_llm.calls
+    assert len(receipt.calls) == answer["metadata"]["llm_calls"] == endpoint.calls
     tokens = [call["tokens"]["total_tokens"] for call in receipt.calls]
     assert sum(tokens) == answer["metadata"]["usage"]["total_tokens"]
     assert all(call["ms"] > 0 and call["model"] for call in receipt.calls)
@@ -102,7 +93,8 @@ def test_a_receipt_holds_every_call_the_prompt_and_the_attempts(kept, stand_in_l
     assert receipt.parameters["temperature"] == 0.5
     assert len(receipt.grading["history"]) == receipt.grading["attempts"]
     assert any("931" in str(removed) for removed in receipt.grading["removed"])
-    assert "\n".join(message["text"] for message in messages(receipt)) in stand_in_llm.prompts[-1]
+    messages = receipt.prompt["prompt_rendered"]["messages"]
+    assert "\n".join(message["text"] for message in messages) in endpoint.prompts[-1]
 
 
 @pytest.mark.parametrize("mode", ["simple", "advanced", "precise"])
@@ -154,13 +146,8 @@ def test_a_citation_stands_while_its_source_says_so(kept, library, receipt, name
     assert result.parents == 1
     if deleted:
         library.delete("salt.txt", tenant_id=TENANT)
-    assert set(states(receipt, library)) == {state}
-    assert set(states(receipt, library, tenant_id="b")) == {"gone"}
-
-
-def test_prompts_are_kept_only_where_that_is_switched_on(receipt):
-    assert messages(receipt) == []
-    assert set(receipt.prompt["prompt_rendered"]) == {"sha256"}
+    for tenant_id, expected in ((TENANT, state), ("b", "gone")):
+        assert set(replay(receipt, library.stores["parents"], tenant_id=tenant_id)) == {expected}
 
 
 # ---- the commands -----------------------------------------------------------------------------------------------------
@@ -176,9 +163,8 @@ def shiguan(capsys):
     return run
 
 
-def test_ask_writes_a_receipt_and_replay_reads_it(shiguan, library, tmp_path, stand_in_llm, monkeypatch):
-    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
-    stand_in_llm.default = ANSWER
+def test_ask_writes_a_receipt_and_replay_reads_it(shiguan, library, tmp_path, endpoint):
+    endpoint.default = ANSWER
     file, place = tmp_path / "r.json", ("--tenant", TENANT, "--data-dir", library.data_dir)
     code, out, _ = shiguan("ask", QUESTION, "--receipt", file, "--json", *place)
     assert code == 0
@@ -188,9 +174,8 @@ def test_ask_writes_a_receipt_and_replay_reads_it(shiguan, library, tmp_path, st
     assert "[1] stands  salt.txt" in out
     library.delete("salt.txt", tenant_id=TENANT)
     code, out, _ = shiguan("replay", file, "--json", *place)
-    found = json.loads(out)
     assert code == 1
-    assert {entry["state"] for entry in found["citations"]} == {"gone"}
+    assert {entry["state"] for entry in json.loads(out)["citations"]} == {"gone"}
     code, _, err = shiguan("replay", file, "--data-dir", library.data_dir)
     assert code == 2
     assert "of the tenant `a`" in err
@@ -280,7 +265,5 @@ def test_a_receipt_that_names_another_tenants_passages_finds_nothing(shiguan, ke
     assert theirs["answer"]["citations"]
     file = tmp_path / "r.json"
     file.write_text(json.dumps(sealed(theirs)))
-    place = ("--tenant", TENANT, "--data-dir", kept / "data")
-    _, out, _ = shiguan("replay", file, "--json", *place)
-    found = json.loads(out)
-    assert {entry["state"] for entry in found["citations"]} == {"gone"}
+    _, out, _ = shiguan("replay", file, "--json", "--tenant", TENANT, "--data-dir", kept / "data")
+    assert {entry["state"] for entry in json.loads(out)["citations"]} == {"gone"}

@@ -10,12 +10,8 @@ from pydantic import BaseModel, Field
 from tests.doubles.asgi_caller import AsgiCall
 
 from shiguan.errors import AnswerError, RefusedError, StoreLockedError
-from shiguan.serving.authentication import (
-    KeyRing,
-    check_tenant,
-    reading_principal,
-    writing_principal,
-)
+from shiguan.serving import telemetry
+from shiguan.serving.authentication import KeyRing, check_tenant, reading_principal, writing_principal
 from shiguan.serving.current_request import Principal, current_request
 from shiguan.serving.event_stream import EventStreamResponse, ServerEvent
 from shiguan.serving.gate import install_gate
@@ -41,10 +37,15 @@ class Gated:
     def call(self, path: str, **more: Any) -> AsgiCall:
         return AsgiCall(self.app, path, **more)
 
-    async def until(self, condition) -> None:
-        async with asyncio.timeout(5):
-            while not condition():  # noqa: ASYNC110
-                await asyncio.sleep(0)
+
+async def until(condition) -> None:
+    async with asyncio.timeout(5):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0)
+
+
+def count(name: str, **labels: str) -> float:
+    return telemetry.REGISTRY.get_sample_value(name, labels) or 0.0
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ MODE = {
         "prompt": {
             "type": "haystack.components.builders.prompt_builder.PromptBuilder",
             "init_parameters": {"template": "{{ query }} {{ color }}", "required_variables": ["color"]},
-        },
+        }
     },
     "connections": [],
     "inputs": {"query": ["prompt.query"]},

@@ -3,6 +3,7 @@
 import io
 import os
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -66,14 +67,24 @@ def files(jobs):
     return sorted(path.name for path in jobs.folder.path.iterdir() if path.name != "worker.lock")
 
 
-def wait(jobs, record, tenant="acme"):
+def wait_until(condition):
     pause = threading.Event()
     for _ in range(1000):
-        found = jobs.find(tenant, record.id)
-        if found["state"] not in ("queued", "running"):
-            return found
+        if condition():
+            return
         pause.wait(0.01)
-    raise AssertionError(f"not over: {found}")
+    raise AssertionError("it did not come to that within ten seconds")
+
+
+def wait(jobs, record):
+    wait_until(lambda: jobs.find(record.tenant_id, record.id)["state"] not in ("queued", "running"))
+    return jobs.find(record.tenant_id, record.id)
+
+
+def states(jobs, *records):
+    """Start the work, and wait for what becomes of each."""
+    jobs.start()
+    return [wait(jobs, record)["state"] for record in records]
 
 
 def test_an_upload_goes_in_and_leaves_only_its_record(make, library, tmp_path):
@@ -106,8 +117,7 @@ def test_what_an_ended_process_left_goes_in_with_the_next_one(make, library):
     # It died in the middle of the first.
     first.folder.save(replace(records[0], state="running", attempts=1))
     second = make()
-    second.start()
-    assert [wait(second, record)["state"] for record in records] == ["done"] * 3
+    assert states(second, *records) == ["done"] * 3
     assert library.texts == {("acme", f"{n}.txt"): str(n) for n in range(3)}
     assert wait(second, records[0])["attempts"] == 2
 
@@ -117,9 +127,7 @@ def test_bytes_without_a_record_are_no_upload(make, library):
     (jobs.folder.path / "0000000000000001-0000000000000001.bin").write_bytes(b"half of an uplo")
     (jobs.folder.path / ".0000000000000002-0000000000000002.json.abcd.part").write_bytes(b"{")
     assert list(jobs.folder.waiting()) == []
-    record = submit(jobs, "a.txt", "one")
-    jobs.start()
-    assert wait(jobs, record)["state"] == "done"
+    assert states(jobs, submit(jobs, "a.txt", "one")) == ["done"]
 
 
 @pytest.mark.parametrize("spoiled", [b"{", b"[]", b'{"id": 3}', b""])
@@ -134,23 +142,15 @@ def test_a_record_that_does_not_fit_is_told_and_its_upload_kept(make, library, c
     assert caplog.text.count("does not fit") == 1
     assert record.id in caplog.text
     assert path.with_suffix(".bin").read_bytes() == b"one"
-    jobs.start()
-    other = submit(jobs, "b.txt", "two")
-    assert wait(jobs, other)["state"] == "done"
+    assert states(jobs, submit(jobs, "b.txt", "two")) == ["done"]
     assert jobs.find("acme", record.id) is None
 
 
 def test_the_same_name_again_replaces_an_upload_that_still_waits(make, library):
     jobs = make()
-    old, other, new = (
-        submit(jobs, "a.txt", "old"),
-        submit(jobs, "a.txt", "beta's", "beta"),
-        submit(jobs, "a.txt", "new"),
-    )
-    jobs.start()
-    assert wait(jobs, new)["state"] == "done"
-    assert wait(jobs, old)["state"] == "superseded"
-    assert wait(jobs, other, "beta")["state"] == "done"
+    old, other = submit(jobs, "a.txt", "old"), submit(jobs, "a.txt", "beta's", "beta")
+    new = submit(jobs, "a.txt", "new")
+    assert states(jobs, new, old, other) == ["done", "superseded", "done"]
     assert library.texts == {("acme", "a.txt"): "new", ("beta", "a.txt"): "beta's"}
 
 
@@ -167,8 +167,7 @@ def test_a_store_that_fails_is_tried_again_until_it_works(make, library, monkeyp
     record = submit(jobs, "a.txt", "one")
     jobs.start()
     done = wait(jobs, record)
-    # What is no fault of the upload does not count.
-    assert (done["state"], done["attempts"], done["error"]) == ("done", 1, None)
+    assert (done["state"], done["attempts"], done["error"]) == ("done", 1, None), "it is no fault of the upload"
 
 
 def test_a_stage_that_fails_is_named_and_the_next_upload_goes_in(make, library):
@@ -184,13 +183,12 @@ def test_a_stage_that_fails_is_named_and_the_next_upload_goes_in(make, library):
     library.before = before
     jobs = make()
     first, second, third = (submit(jobs, name, "one") for name in ("a.txt", "b.txt", "c.txt"))
-    jobs.start()
-    assert wait(jobs, third)["state"] == "done"
+    assert states(jobs, first, second, third) == ["failed", "failed", "done"]
     failed = wait(jobs, first)
-    assert (failed["state"], failed["attempts"], failed["error"]["stage"]) == ("failed", 1, "passage_writer")
+    assert (failed["attempts"], failed["error"]["stage"]) == (1, "passage_writer")
     assert "secret" not in str(failed)
     failed = wait(jobs, second)
-    assert (failed["state"], failed["error"]["type"]) == ("failed", "internal")
+    assert failed["error"]["type"] == "internal"
     assert "document" not in str(failed)
 
 
@@ -218,9 +216,7 @@ def test_an_old_version_that_had_to_wait_does_not_replace_a_newer_one(make, libr
             raise StoreError("down")
 
     library.before = before
-    old = submit(jobs, "a.txt", "old")
-    jobs.start()
-    assert wait(jobs, old)["state"] == "done"
+    assert states(jobs, submit(jobs, "a.txt", "old")) == ["done"]
     assert wait(jobs, newer[0])["state"] == "done"
     assert library.texts == {("acme", "a.txt"): "new"}
 
@@ -231,9 +227,7 @@ def test_deleting_a_source_cancels_its_uploads_that_wait(make, library):
     assert jobs.cancel("beta", "a.txt") == 0
     assert jobs.cancel("acme", "a.txt") == 1
     assert jobs.cancel("acme", "a.txt") == 0
-    jobs.start()
-    assert wait(jobs, other)["state"] == "done"
-    assert wait(jobs, record)["state"] == "cancelled"
+    assert states(jobs, record, other) == ["cancelled", "done"]
     assert library.texts == {("acme", "b.txt"): "two"}
 
 
@@ -245,9 +239,7 @@ def test_deleting_a_source_stops_its_ingest_at_its_next_step(make, library):
 
     library.before = before
     record, other = submit(jobs, "a.txt", "one"), submit(jobs, "b.txt", "two", "beta")
-    jobs.start()
-    assert wait(jobs, other, "beta")["state"] == "done"
-    assert wait(jobs, record)["state"] == "cancelled"
+    assert states(jobs, record, other) == ["cancelled", "done"]
     assert library.texts == {("beta", "b.txt"): "two"}
 
 
@@ -261,13 +253,9 @@ def test_a_deletion_in_the_last_step_of_an_ingest_wins(make, library):
         return IngestedFile(file=name, sources=1)
 
     library.before = before
-    library_ingest = library.ingest
-    library.ingest = lambda files, *, tenant_id, progress: library_ingest(
-        files, tenant_id=tenant_id, progress=lambda *_: None
-    )
-    record = submit(jobs, "a.txt", "one")
-    jobs.start()
-    assert wait(jobs, record)["state"] == "cancelled"
+    ingest = library.ingest
+    library.ingest = lambda files, *, tenant_id, progress: ingest(files, tenant_id=tenant_id, progress=lambda *_: None)
+    assert states(jobs, submit(jobs, "a.txt", "one")) == ["cancelled"]
     jobs.stop()
     assert library.texts == {}
 
@@ -310,8 +298,7 @@ def test_a_disk_that_is_full_for_a_while_loses_no_upload(make, library, monkeypa
         save(self, record)
 
     monkeypatch.setattr(JobFolder, "save", full_at_first)
-    jobs.start()
-    assert wait(jobs, record)["state"] == "done"
+    assert states(jobs, record) == ["done"]
     jobs.check()
 
 
@@ -319,8 +306,7 @@ def test_an_upload_that_ends_the_process_each_time_is_given_up(make, library):
     jobs = make()
     record = submit(jobs, "a.txt", "one")
     jobs.folder.save(replace(record, state="running", attempts=8))
-    jobs.start()
-    assert wait(jobs, record)["state"] == "failed"
+    assert states(jobs, record) == ["failed"]
     assert library.texts == {}
 
 
@@ -334,30 +320,22 @@ def test_stopping_leaves_an_unfinished_upload_for_the_next_process(make, library
         jobs.check()
     assert jobs.folder.is_waiting(record.id)
     library.before = lambda name, text: None
-    second = make()
-    second.start()
-    assert wait(second, record)["state"] == "done"
+    assert states(make(), record) == ["done"]
 
 
 def test_of_two_processes_on_one_folder_one_works_and_the_other_takes_over(make, library):
     first, second = make(), make()
-    first.start()
-    done = submit(first, "a.txt", "one")
-    assert wait(second, done)["state"] == "done"
-    second.start()
-    other = submit(second, "b.txt", "two")
-    assert wait(second, other)["state"] == "done"
+    assert states(first, submit(first, "a.txt", "one")) == ["done"]
+    assert states(second, submit(second, "b.txt", "two")) == ["done"]
     first.stop()
-    last = submit(second, "c.txt", "three")
-    assert wait(second, last)["state"] == "done"
+    assert wait(second, submit(second, "c.txt", "three"))["state"] == "done"
 
 
 def test_only_the_last_finished_uploads_are_remembered(make, monkeypatch):
     monkeypatch.setattr("shiguan.serving.ingest_jobs._KEPT_FINISHED", 2)
     jobs = make()
     records = [submit(jobs, f"{n}.txt", "x") for n in range(4)]
-    jobs.start()
-    assert wait(jobs, records[-1])["state"] == "done"
+    assert states(jobs, records[-1]) == ["done"]
     jobs.stop()
     assert [jobs.find("acme", record.id) is not None for record in records] == [False, False, True, True]
 
@@ -365,30 +343,14 @@ def test_only_the_last_finished_uploads_are_remembered(make, monkeypatch):
 def test_uploads_of_one_name_at_once_end_with_the_last_one_in_the_library(make, library):
     jobs = make()
     jobs.start()
-    records = []
-    threads = [
-        threading.Thread(target=lambda n=n: records.append((submit(jobs, "a.txt", str(n)), str(n)))) for n in range(20)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    states = [wait(jobs, record)["state"] for record, _ in records]
-    assert set(states) <= {"done", "superseded"}
+    with ThreadPoolExecutor(20) as pool:
+        records = list(pool.map(lambda n: (submit(jobs, "a.txt", str(n)), str(n)), range(20)))
+    assert {wait(jobs, record)["state"] for record, _ in records} <= {"done", "superseded"}
     last, text = max(records, key=lambda pair: pair[0].id)
     assert wait(jobs, last)["state"] == "done"
     assert library.texts == {("acme", "a.txt"): text}
     jobs.stop()
     assert [name for name in files(jobs) if not name.endswith(".json")] == []
-
-
-def wait_until(condition):
-    pause = threading.Event()
-    for _ in range(500):
-        if condition():
-            return
-        pause.wait(0.01)
-    raise AssertionError("it did not come to that within five seconds")
 
 
 def test_an_upload_that_takes_long_holds_no_other_tenant_up(make, library):
@@ -405,7 +367,7 @@ def test_an_upload_that_takes_long_holds_no_other_tenant_up(make, library):
     jobs.start()
     assert began.wait(10)
     short = submit(jobs, "short.txt", "short", tenant="globex")
-    assert wait(jobs, short, tenant="globex")["state"] == "done"
+    assert wait(jobs, short)["state"] == "done"
     # Of one tenant the order stays.
     assert [jobs.find("acme", record.id)["state"] for record in (long, next_of_it)] == ["running", "queued"]
     end.set()
@@ -417,11 +379,8 @@ def test_tenants_take_turns(make, library, monkeypatch):
     jobs = make()
     order = []
     library.before = lambda name, text: order.append(name)
-    for name in ("a1", "a2", "a3", "a4"):
-        jobs.submit("acme", name, io.BytesIO(b"x"))
-    for name in ("b1", "b2"):
-        jobs.submit("beta", name, io.BytesIO(b"x"))
-    jobs.submit("corp", "c1", io.BytesIO(b"x"))
+    for name in ("a1", "a2", "a3", "a4", "b1", "b2", "c1"):
+        submit(jobs, name, "x", tenant=name[0])
     jobs.start()
     wait_until(lambda: len(order) == 7)
     assert order == ["a1", "b1", "c1", "a2", "b2", "a3", "a4"]

@@ -67,14 +67,8 @@ async def test_every_tool_reads_the_tenant_of_the_call_and_takes_none_from_its_a
     await call(server, "read_passage", id="p1", tenant_id="other")
     assert shelf.asked == ["t", "t", ("p1", "t", 1)]
     answer = (await call(server, "ask", query="Who?", tenant_id="other", conversation_id="c")).structured_content
-    assert answer == {
-        "answer": "Who? simple c t",
-        "status": "answered",
-        "citations": [],
-        "confidence": 0.5,
-        "warnings": [],
-        "receipt": "r",
-    }
+    kept = {"status": "answered", "citations": [], "confidence": 0.5, "warnings": [], "receipt": "r"}
+    assert answer == {"answer": "Who? simple c t", **kept}
     found = (await call(server, "search", query="Who?")).structured_content
     assert (found["passages"][0]["text"], found["passages"][0]["score"]) == ("Li Su took Caizhou.", 0.5)
     assert found["warnings"] == ["for t"]
@@ -95,13 +89,11 @@ async def test_an_error_of_ours_is_told_and_any_other_only_by_its_kind():
     ("name", "arguments", "wrong"),
     [
         ("search", {"query": "q", "top_k": 0}, "top_k"),
-        ("search", {"query": "q", "top_k": "many"}, "top_k"),
         ("read_passage", {"id": "p1", "neighbours": 11}, "neighbours"),
         ("read_passage", {"id": ""}, "id"),
         ("read_passage", {"id": "p2"}, "There is no passage `p2`"),
         ("ask", {"query": "a" * 2001}, "query"),
         ("ask", {}, "query"),
-        ("ask", {"query": ["q"]}, "query"),
         ("ask", {"query": "q", "conversation_id": "?"}, "Fields are missing or wrong: `conversation_id`"),
         ("verify", {"text": ""}, "text"),
         ("verify", {"text": "a" * 100_001}, "text"),

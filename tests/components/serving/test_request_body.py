@@ -16,7 +16,6 @@ from shiguan.serving.request_lifetime import check_json
         (b'{"a": [' + b"1," * 180_000 + b"1]}", "at least 180,002 values, the limit is 20,000"),
         (b'{"a": [' + b"{}," * 30_000 + b"{}]}", "at least 30,002 values"),
         (b'{"query": "\\ud800"}', "lone surrogate"),
-        (b'{"query": "\\uDFFF"}', "lone surrogate"),
         (b'{"\\udc00": 1}', "lone surrogate"),
         (b'{"query": "\xed\xa0\x80"}', "lone surrogate"),
         ('{"query": "\\ud800"}'.encode("utf-16"), "lone surrogate"),
@@ -24,7 +23,6 @@ from shiguan.serving.request_lifetime import check_json
         (b'{"top_k": -9223372036854775808}', "64 bits"),
         (b'{"temperature": 1e999}', "the number inf"),
         (b'{"temperature": NaN}', "the number nan"),
-        (b'{"temperature": -Infinity}', "the number -inf"),
     ],
 )
 def test_what_a_library_would_break_on_is_refused_with_what_it_is(body, told):

@@ -1,14 +1,13 @@
 """Kept receipts: whose they are, how long they stay, and what becomes of them when a process or a disk gives up."""
 
-import json
 import os
 import shutil
 import time
+from types import SimpleNamespace
 
 import pytest
-from tests.doubles.asgi_caller import AsgiCall
 from tests.doubles.receipts import receipt
-from tests.doubles.served_app import served_app
+from tests.doubles.served_app import Served
 from tests.doubles.small_library import TENANT, small_library
 from tests.doubles.started import Started
 
@@ -16,9 +15,9 @@ from shiguan.engine.library import Library
 from shiguan.engine.runner import Runner
 from shiguan.errors import StoreFullError
 from shiguan.serving.engine import Engine, ReceiptFolder
-from shiguan.serving.keys import KeyFile
 from shiguan.serving.review_routes import router as receipt_router
 from shiguan.serving.settings import ServingSettings
+from shiguan.stores.embedded.shards import close_all_shards
 
 DAY = 24 * 60 * 60
 
@@ -136,74 +135,57 @@ def test_a_process_that_is_killed_while_it_writes_leaves_whole_receipts_only(tmp
 
 @pytest.fixture
 def served(tmp_path):
-    """The route behind the real gate, over a library of the tenants `a` and `b`; `get(path, tenant)`."""
-    data = small_library(tmp_path)
-    keys = KeyFile(data / "keys.json")
-    tokens = {name: keys.add(name, "read")[0] for name in (TENANT, "b")}
-    tokens["metrics"] = keys.add("", "metrics")[0]
-    settings = ServingSettings(data_dir=data)
-    jobs = type("Jobs", (), {"library": Library(data_dir=data)})
-    app = served_app(settings, receipt_router, ingest_jobs=jobs)
-
-    async def get(receipt_id, tenant):
-        headers = {"Authorization": f"Bearer {tokens[tenant]}"} if tenant else {}
-        call = await AsgiCall(app, f"/api/v1/receipts/{receipt_id}", method="GET", headers=headers).done(30)
-        return call.status, json.loads(call.body)
-
-    yield get, settings
-    from shiguan.stores.embedded.shards import close_all_shards
-
+    """The settings of a library of the tenants `a` and `b`, and the route behind the real gate."""
+    settings = ServingSettings(data_dir=small_library(tmp_path))
+    jobs = SimpleNamespace(library=Library(data_dir=settings.data_dir))
+    yield settings, Served(settings, receipt_router, ingest_jobs=jobs)
     close_all_shards()
 
 
 async def test_the_server_gives_a_receipt_to_its_tenant_and_says_when_it_is_stale(served):
-    get, settings = served
+    settings, server = served
     with Runner(data_dir=settings.data_dir, keep_receipt=ReceiptFolder(settings).keep) as runner:
         answer = await runner.ask_async("Who set up the salt monopoly?", tenant_id=TENANT)
     receipt_id = answer["metadata"]["receipt"]
-    status, body = await get(receipt_id, TENANT)
-    assert (status, body["stale"]) == (200, False)
-    assert body["receipt"]["id"] == receipt_id
+
+    async def get(end="", *, name=receipt_id, who=TENANT, **more):
+        return await server(f"/api/v1/receipts/{name}{end}", who=who, **more)
+
+    body = (await get()).json
+    assert (body["stale"], body["receipt"]["id"]) == (False, receipt_id)
     assert body["receipt"]["answer"]["answer"] == answer["answer"]
-    assert {one["state"] for one in (await get(f"{receipt_id}/places", TENANT))[1]["places"]} == {"stands"}
-    status, items = await get(f"{receipt_id}/export?form=csl", TENANT)
-    assert (status, items[0]["title"]) == (200, "salt")
-    assert f"Shiguan receipt: {receipt_id}" in items[0]["note"]
-    assert (await get(f"{receipt_id}/export?form=word", TENANT))[0] == 422
-    status, body = await get(f"{receipt_id}/export?form=annotations", TENANT)
-    assert (status, "cites no place in an EPUB" in body["error"]["message"]) == (400, True)
+    assert {one["state"] for one in (await get("/places")).json["places"]} == {"stands"}
+    [item, *_] = (await get("/export?form=csl")).json
+    assert item["title"] == "salt"
+    assert f"Shiguan receipt: {receipt_id}" in item["note"]
+    assert (await get("/export?form=word")).status == 422
+    refused = await get("/export?form=annotations")
+    assert (refused.status, "cites no place in an EPUB" in refused.error["message"]) == (400, True)
     Library(data_dir=settings.data_dir).delete("salt.txt", tenant_id=TENANT)
-    assert (await get(receipt_id, TENANT))[1]["stale"] is True
-    assert "gone" in {one["state"] for one in (await get(f"{receipt_id}/places", TENANT))[1]["places"]}
-    assert [(await get(f"{receipt_id}/{what}", "b"))[0] for what in ("export", "places")] == [404, 404]
-    nothing = await get("0" * 64, "b")
-    assert nothing[0] == 404
-    refused = await get(receipt_id, "b")
-    assert {**refused[1]["error"], "request_id": ""} == {**nothing[1]["error"], "request_id": ""}
-    assert (await get(receipt_id, None))[0] == 401
-    assert (await get(receipt_id, "metrics"))[0] == 403
-    assert (await get("..%2f..%2fkeys", TENANT))[0] == 404
+    assert (await get()).json["stale"] is True
+    assert "gone" in {one["state"] for one in (await get("/places")).json["places"]}
+    assert [(await get(end, who="b")).status for end in ("/export", "/places")] == [404, 404]
+    theirs, nothing = await get(who="b"), await get(name="0" * 64, who="b")
+    assert nothing.status == 404
+    assert {**theirs.error, "request_id": ""} == {**nothing.error, "request_id": ""}
+    assert (await get(who=None)).status == 401
+    assert (await get(who="", role="metrics")).status == 403
+    assert (await get(name="..%2f..%2fkeys")).status == 404
 
 
-@pytest.mark.parametrize(("days", "kept"), [(0, 0), (30, 1)])
-async def test_a_setting_turns_keeping_off(served, days, kept):
-    _, settings = served
-    settings = settings.model_copy(update={"receipt_days": days})
-    engine = Engine(settings, modes=["simple"])
+async def test_a_setting_turns_keeping_off(served):
+    settings, _ = served
+    engine = Engine(settings.model_copy(update={"receipt_days": 0}), modes=["simple"])
     await engine.runner("simple").ask_async("Who set up the salt monopoly?", tenant_id=TENANT)
     engine.close()
-    assert len(files(settings.data_dir)) == kept
+    assert files(settings.data_dir) == []
 
 
-@pytest.mark.parametrize("kept", ["off", "on"])
-async def test_a_setting_keeps_prompts_in_receipts(served, stand_in_llm, monkeypatch, kept):
-    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
-    stand_in_llm.default = "The salt monopoly was set up by Diwu Qi in 758. [1]"
-    _, settings = served
-    engine = Engine(settings.model_copy(update={"receipt_prompts": kept}), modes=["simple"])
+async def test_a_setting_keeps_prompts_in_receipts(served, endpoint):
+    endpoint.default = "The salt monopoly was set up by Diwu Qi in 758. [1]"
+    settings, _ = served
+    engine = Engine(settings.model_copy(update={"receipt_prompts": "on"}), modes=["simple"])
     answer = await engine.runner("simple").ask_async("Who set up the salt monopoly?", tenant_id=TENANT)
     engine.close()
     receipt = ReceiptFolder(settings).find(TENANT, answer["metadata"]["receipt"])
-    assert [message["role"] for message in receipt.prompt["prompt_rendered"].get("messages", [])] == (
-        ["system", "user"] if kept == "on" else []
-    )
+    assert [message["role"] for message in receipt.prompt["prompt_rendered"]["messages"]] == ["system", "user"]

@@ -11,7 +11,7 @@ from tests.doubles.small_library import TENANT, TEXTS, small_library
 from shiguan.engine.runner import Runner
 from shiguan.errors import ConfigurationError
 from shiguan.resources import resource_folder
-from shiguan.serving.current_request import current_request, in_request
+from shiguan.serving.current_request import in_request
 from shiguan.serving.settings import ServingSettings
 from shiguan.serving.telemetry import write_logs
 from shiguan.stores.embedded.shards import close_all_shards
@@ -29,10 +29,9 @@ def server_log(monkeypatch, caplog):
 
 def test_a_whole_mode_leaves_no_text_of_its_library(server_log, tmp_path, stand_in_llm, monkeypatch):
     stand_in_llm.default = "Diwu Qi set the salt monopoly up in 758 [1]."
-    for name, value in (("BASE_URL", stand_in_llm.url), ("API_KEY", "sk-x"), ("MODEL", "stand-in")):
-        monkeypatch.setenv(f"OPENAI_{name}", value)
-    data = small_library(tmp_path)
-    with Runner("embedded", "simple", data_dir=data) as runner:
+    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
+    with Runner("embedded", "simple", data_dir=small_library(tmp_path)) as runner:
         answer = runner.ask("Who set up the salt monopoly?", tenant_id=TENANT)
     close_all_shards()
     assert "Diwu Qi" in answer["answer"]
@@ -62,17 +61,6 @@ def test_an_error_is_a_type_and_a_place(server_log):
     (line,) = server_log.getvalue().splitlines()
     assert line.startswith("ERROR:asyncio:A task failed: ValueError at test_telemetry.py:")
     assert "question" not in line
-
-
-async def test_what_fails_in_a_request_is_logged_under_its_id(server_log, gated):
-    call = await gated().call("/fail/bug", headers={"X-Request-ID": "follow-me-1"}).done()
-    assert call.error["request_id"] == "follow-me-1"
-    (line,) = [line for line in server_log.getvalue().splitlines() if ":shiguan" in line]
-    assert "follow-me-1" in line
-    assert line.startswith("ERROR")
-    assert "RuntimeError" in line
-    assert "the text of a document" not in line
-    assert current_request().id is None
 
 
 def test_lines_end_with_the_id_and_cannot_steer_a_terminal(server_log):

@@ -1,21 +1,17 @@
 """What every store of conversations keeps, and for whom: the embedded one, and the cluster's on a stand-in."""
 
 import random
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import chain
 
 import pytest
 from tests.components.stores.turns import questions, say
 from tests.doubles.cluster import elasticsearch, waits  # noqa: F401  fixtures
 
 from shiguan import conversations
-from shiguan.conversations import (
-    ConversationStore,
-    SummaryNode,
-    Turn,
-    as_messages,
-)
+from shiguan.conversations import ConversationStore, SummaryNode, Turn
 from shiguan.engine.conversations import export_markdown, head_of, shown_conversation
 from shiguan.errors import RefusedError
 from shiguan.stores.cluster.elasticsearch_conversation_store import ElasticsearchConversationStore
@@ -127,20 +123,13 @@ def test_a_summary_of_what_is_gone_is_not_added(store):
 
 def test_two_requests_at_once_are_both_kept_in_order(make_store):
     stores = [make_store() for _ in range(3)]
-    store, numbers = stores[0], []
-
-    def ask(name):
-        numbers.extend(say(stores[name], *(f"{name}-{at}" for at in range(10))))
-
-    threads = [threading.Thread(target=ask, args=(name,)) for name in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(numbers) == list(range(1, 31))
-    assert [turn.number for turn in store.turns("ours", "c")] == list(range(1, 31))
+    asked = [[f"{name}-{at}" for at in range(10)] for name in range(3)]
+    with ThreadPoolExecutor(3) as pool:
+        numbers = list(pool.map(lambda name: say(stores[name], *asked[name]), range(3)))
+    assert sorted(chain(*numbers)) == list(range(1, 31))
+    assert [turn.number for turn in stores[0].turns("ours", "c")] == list(range(1, 31))
     for name in range(3):
-        assert [q for q in questions(store) if q.startswith(f"{name}-")] == [f"{name}-{at}" for at in range(10)]
+        assert [q for q in questions(stores[0]) if q.startswith(f"{name}-")] == asked[name]
 
 
 def test_old_turns_of_all_tenants_go(make_store, monkeypatch):
@@ -212,10 +201,10 @@ def test_no_conversation_of_another_tenant_is_ever_seen(tmp_path):
     for at in range(20_000):
         tenant, name = chance.choice(TENANTS), chance.choice(NAMES)
         mark = f"{tenant}|{name}|"
+        seen = []
         match chance.randrange(8):
             case 0 | 1:
                 store.append(tenant, name, Turn(f"{mark}{at}", mark))
-                seen = []
             case 2:
                 seen = [turn.question for turn in store.turns(tenant, name, last=chance.choice([None, 1, 3]))]
             case 3:
@@ -224,7 +213,6 @@ def test_no_conversation_of_another_tenant_is_ever_seen(tmp_path):
                 listed = store.conversations(tenant)
                 found += len(listed)
                 leaked += sum(not one.title.startswith(plain_line(f"{tenant}|{one.id}|", 80)) for one in listed)
-                seen = []
             case 5:
                 one, other = store.find(tenant, name), store.find(chance.choice(TENANTS), chance.choice(NAMES))
                 birth = chance.choice([one, other]).birth if one and other else "x"
@@ -232,11 +220,9 @@ def test_no_conversation_of_another_tenant_is_ever_seen(tmp_path):
                 seen = [one.title] if one and plain_line(mark, 80) not in one.title else []
             case 6:
                 store.rename(tenant, name, f"{mark}{at}")
-                seen = []
             case _:
                 if chance.random() < 0.2:
                     store.delete(tenant, name)
-                seen = []
         found += len(seen)
         leaked += sum(not text.startswith(mark) for text in seen)
     assert leaked == 0
@@ -252,14 +238,9 @@ def test_a_door_that_does_not_say_whose_cannot_be_built(careless):
 
 def test_both_stores_have_the_same_doors():
     doors = {name for name in vars(ConversationStore) if not name.startswith("_")}
+    doors |= {"close", "file", "from_dict", "set_up", "to_dict"}
     for cls in (SQLiteConversationStore, ElasticsearchConversationStore):
-        assert {name for name in vars(cls) if not name.startswith("_")} - doors <= {
-            "close", "file", "from_dict", "set_up", "to_dict"
-        }  # fmt: skip
-
-
-def test_turns_become_the_history_that_modes_take():
-    assert as_messages([Turn("q", "a")]) == [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]
+        assert {name for name in vars(cls) if not name.startswith("_")} <= doors
 
 
 def test_a_conversation_is_exported(store):

@@ -1,6 +1,6 @@
 """Writes where a disk is almost full."""
 
-from collections import namedtuple
+from types import SimpleNamespace
 
 import pytest
 from haystack import Document
@@ -10,17 +10,21 @@ from shiguan.errors import StoreFullError
 from shiguan.resources import FOR_DELETING, FOR_OPENING, FOR_WRITING, check_free_space
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 
-Usage = namedtuple("Usage", "total used free")
-
 
 @pytest.fixture
 def free(monkeypatch):
     """Say how many bytes are free."""
 
-    def set_free(count):
-        monkeypatch.setattr(resources.shutil, "disk_usage", lambda _: Usage(10**12, 0, count))
+    return lambda count: monkeypatch.setattr(
+        resources.shutil, "disk_usage", lambda _: SimpleNamespace(total=10**12, used=0, free=count)
+    )
 
-    return set_free
+
+@pytest.fixture
+def store(tmp_path):
+    store = QdrantEdgeDocumentStore(name="parents", path=str(tmp_path), embedding_dim=None).unscoped()
+    yield store
+    store.close()
 
 
 def test_a_write_needs_room_and_says_how_much(free, tmp_path):
@@ -31,8 +35,7 @@ def test_a_write_needs_room_and_says_how_much(free, tmp_path):
         check_free_space(tmp_path)
 
 
-def test_a_store_on_a_full_disk_refuses_new_passages_and_keeps_the_old_ones(free, tmp_path):
-    store = QdrantEdgeDocumentStore(name="parents", path=str(tmp_path), embedding_dim=None).unscoped()
+def test_a_store_on_a_full_disk_refuses_new_passages_and_keeps_the_old_ones(free, store):
     store.write_documents([Document(id="a", content="salt"), Document(id="b", content="iron")])
     free(FOR_WRITING - 1)
     with pytest.raises(StoreFullError):
@@ -44,30 +47,22 @@ def test_a_store_on_a_full_disk_refuses_new_passages_and_keeps_the_old_ones(free
     with pytest.raises(StoreFullError):
         store.delete_documents(["b"])
     assert store.count_documents() == 1
-    store.close()
 
 
-def test_a_store_is_not_begun_where_its_files_would_find_no_room(free, tmp_path):
+def test_a_store_is_not_begun_where_its_files_would_find_no_room(free, store):
     free(FOR_WRITING - 1)
-    store = QdrantEdgeDocumentStore(name="parents", path=str(tmp_path), embedding_dim=None).unscoped()
     with pytest.raises(StoreFullError, match=r"67\.1 MB free"):
         store.count_documents()
     free(FOR_WRITING)
     assert store.count_documents() == 0
+
+
+def test_a_library_on_a_full_disk_is_opened_and_read(free, store):
+    store.write_documents([Document(id="a", content="salt")])
     store.close()
-
-
-def test_a_library_on_a_full_disk_is_opened_and_read(free, tmp_path):
-    def store():
-        return QdrantEdgeDocumentStore(name="parents", path=str(tmp_path), embedding_dim=None).unscoped()
-
-    first = store()
-    first.write_documents([Document(id="a", content="salt")])
-    first.close()
     free(FOR_OPENING)
-    again = store()
-    assert again.count_documents() == 1
-    again.close()
+    assert store.count_documents() == 1
+    store.close()
     free(FOR_OPENING - 1)
     with pytest.raises(StoreFullError, match=r"1\.0 MB free; opening it needs 1\. Free space.*stays\.$"):
-        store().count_documents()
+        store.count_documents()

@@ -36,23 +36,9 @@ def filled(tmp_path_factory):
         ("c", "他的书", [0.0, 2.0], "two"),
         ("d", "安禄山反于范阳", None, "two"),
     ]
-    store.write_documents(
-        [
-            Document(
-                id=id_,
-                content=content,
-                embedding=embedding,
-                meta={
-                    "tenant_id": owner,
-                    "parent_id": f"p{id_}",
-                    "start": 0,
-                    "end": len(content),
-                    "section": ["I", "II"],
-                },
-            )
-            for id_, content, embedding, owner in rows
-        ]
-    )
+    for name, content, embedding, owner in rows:
+        meta = {"tenant_id": owner, "parent_id": f"p{name}", "start": 0, "end": len(content), "section": ["I", "II"]}
+        store.write_documents([Document(id=name, content=content, embedding=embedding, meta=meta)])
     return store
 
 
@@ -63,6 +49,30 @@ def bm25(tf, length, n, total):
 
 def ids(result):
     return [document.id for document in result["documents"]]
+
+
+def write(store, name, *, content=None, embedding=None, language=None):
+    """A document of the tenant `one`; what states no language has none."""
+    meta = {"tenant_id": "one", "language": language}
+    store.write_documents([Document(id=name, content=content, embedding=embedding, meta=meta)])
+
+
+@pytest.fixture
+def searched(monkeypatch):
+    """The last condition of the filters of every search, as operator and value; None where there is but the tenant's."""
+    asked = []
+
+    def noted(search):
+        def call(self, question, filters, **named):
+            last = filters["conditions"][-1] if len(filters.get("conditions", [])) > 1 else None
+            asked.append(last and (last["operator"], last["value"]))
+            return search(self, question, filters, **named)
+
+        return call
+
+    for name in ("bm25_retrieval", "embedding_retrieval"):
+        monkeypatch.setattr(QdrantEdgeDocumentStore, name, noted(getattr(QdrantEdgeDocumentStore, name)))
+    return asked
 
 
 def test_bm25_scores_are_those_of_the_formula(filled):
@@ -144,7 +154,7 @@ def test_a_search_without_filters_is_refused_and_says_what_to_connect(filled, fi
 
 def test_a_search_may_be_limited_to_a_section(filled):
     section = {"field": "meta.section", "operator": "in", "value": ["II", "V"]}
-    both = {"operator": "AND", "conditions": [section, tenant("one")]}
+    both = tenant("one", section)
     assert ids(QdrantEdgeBM25Retriever(filled).run("army 书", filters=both)) == ["a", "b"]
     assert ids(QdrantEdgeEmbeddingRetriever(filled).run([0.0, 1.0], filters=both)) == ["b", "a"]
 
@@ -156,59 +166,39 @@ def test_a_malformed_filter_is_an_error_whatever_the_question(filled):
 
 
 def test_every_language_has_a_list_of_its_own(store):
-    def write(id_, text, vector, language):
-        meta = {"tenant_id": "one", "language": language}
-        store.write_documents([Document(id=id_, content=text, embedding=vector, meta=meta)])
-
     for number in range(5):
-        write(f"e{number}", "army", [1.0, 0.1 * number], "en")
-    write("z1", "安禄山", [0.0, 1.0], "zh")
-    write("z2", "安禄山之军", [0.1, 1.0], "zh")
+        write(store, f"e{number}", content="army", embedding=[1.0, 0.1 * number], language="en")
+    write(store, "z1", content="安禄山", embedding=[0.0, 1.0], language="zh")
+    write(store, "z2", content="安禄山之军", embedding=[0.1, 1.0], language="zh")
     words, vectors = QdrantEdgeBM25Retriever(store, top_k=2), QdrantEdgeEmbeddingRetriever(store, top_k=2)
-    by_words = words.run("army, army, army, army of An Lushan", tenant("one"))["documents"]
-    assert {d.id for d in by_words} == {"e0", "e1", "z1", "z2"}
-    by_vectors = vectors.run([1.0, 0.0], tenant("one"))["documents"]
-    assert [d.id for d in by_vectors] == ["e0", "e1", "z2", "z1"]
+    assert set(ids(words.run("army, army, army, army of An Lushan", tenant("one")))) == {"e0", "e1", "z1", "z2"}
+    assert ids(vectors.run([1.0, 0.0], tenant("one"))) == ["e0", "e1", "z2", "z1"]
     # What states no language is in the second list, and ends the search.
-    write("n", "army", [0.9, 1.0], None)
-    assert [d.id for d in vectors.run([1.0, 0.0], tenant("one"))["documents"]] == ["e0", "e1", "n", "z2"]
+    write(store, "n", content="army", embedding=[0.9, 1.0])
+    assert ids(vectors.run([1.0, 0.0], tenant("one"))) == ["e0", "e1", "n", "z2"]
 
 
-def test_the_last_language_is_named_unless_some_documents_have_none(store, monkeypatch):
-    def write(id_, vector, language):
-        store.write_documents([Document(id=id_, embedding=vector, meta={"tenant_id": "one", "language": language})])
-
-    asked = []
-    search = type(store).embedding_retrieval
-
-    def noted(self, embedding, filters, **named):
-        asked.append([(last["operator"], last["value"]) for last in filters.get("conditions", [])[1:]])
-        return search(self, embedding, filters, **named)
-
-    monkeypatch.setattr(type(store), "embedding_retrieval", noted)
+def test_the_last_language_is_named_unless_some_documents_have_none(store, searched):
     vectors = QdrantEdgeEmbeddingRetriever(store, top_k=1)
-    write("e", [1.0, 0.1], "en")
-    write("z", [0.1, 1.0], "zh")
+    write(store, "e", embedding=[1.0, 0.1], language="en")
+    assert ids(vectors.run([1.0, 0.0], tenant("one"))) == ["e"]
+    assert searched == [None], "a library of one language is searched once"
+    searched.clear()
+    write(store, "z", embedding=[0.1, 1.0], language="zh")
     assert ids(vectors.run([1.0, 0.0], tenant("one"))) == ["e", "z"]
-    assert asked == [[], [("==", "zh")]]
-    asked.clear()
-    write("n", [0.5, 1.0], None)
+    assert searched == [None, ("==", "zh")]
+    searched.clear()
+    write(store, "n", embedding=[0.5, 1.0])
     assert ids(vectors.run([1.0, 0.0], tenant("one"))) == ["e", "n"]
-    assert asked == [[], [("not in", ["en"])]]
+    assert searched == [None, ("not in", ["en"])]
 
 
 @pytest.fixture
 def bilingual(store):
-    rows = [
-        ("e1", "The whalers of Nantucket sailed", "en"),
-        ("e2", "A ship", "en"),
-        ("z1", "南海有鲸", "zh"),
-        ("z2", "买船", "zh"),
-    ]
-    metas = [{"tenant_id": "one", "language": language} for _, _, language in rows]
-    store.write_documents(
-        [Document(id=id_, content=text, meta=meta) for (id_, text, _), meta in zip(rows, metas, strict=True)]
-    )
+    write(store, "e1", content="The whalers of Nantucket sailed", language="en")
+    write(store, "e2", content="A ship", language="en")
+    write(store, "z1", content="南海有鲸", language="zh")
+    write(store, "z2", content="买船", language="zh")
     return store
 
 
@@ -218,45 +208,19 @@ def test_other_languages_are_searched_by_translations(bilingual):
     assert set(ids(words.run("鲸", tenant("one")))) == {"z1"}
     assert set(ids(words.run("捕鲸船，船", tenant("one")))) == {"z1", "z2", "e1", "e2"}
     # A library without the question's language is searched by them alone.
-    only = {
-        "operator": "AND",
-        "conditions": [tenant("one"), {"field": "meta.language", "operator": "==", "value": "zh"}],
-    }
-    assert ids(words.run("the whale", only)) == ["z1"]
+    chinese = {"field": "meta.language", "operator": "==", "value": "zh"}
+    assert ids(words.run("the whale", tenant("one", chinese))) == ["z1"]
 
 
-def test_words_of_the_other_language_are_searched_with_a_filter_that_names_it(bilingual, monkeypatch):
-    asked = []
-    search = type(bilingual).bm25_retrieval
-
-    def noted(self, query, filters, **named):
-        last = filters["conditions"][-1]
-        asked.append((last["operator"], last["value"]))
-        return search(self, query, filters, **named)
-
-    monkeypatch.setattr(type(bilingual), "bm25_retrieval", noted)
+def test_words_of_the_other_language_are_searched_with_a_filter_that_names_it(bilingual, searched):
     words = QdrantEdgeBM25Retriever(bilingual)
     assert ids(words.run("the whale", tenant("one"))) == ["z1"]
-    assert asked == [("==", "en"), ("==", "zh")]
-    asked.clear()
+    assert searched == [("==", "en"), ("==", "zh")]
+    searched.clear()
     # What states no language is in neither list of one language, so it is searched with the other one.
-    bilingual.write_documents([Document(id="n", content="the whale", meta={"tenant_id": "one"})])
+    write(bilingual, "n", content="the whale")
     assert set(ids(words.run("the whale", tenant("one")))) == {"z1", "n"}
-    assert asked == [("==", "en"), ("not in", ["en"])]
-
-
-def test_a_library_of_one_language_is_searched_once(store, monkeypatch):
-    for number in range(5):
-        meta = {"tenant_id": "one", "language": "en"}
-        store.write_documents([Document(id=f"e{number}", content="army", embedding=[1.0, 0.1 * number], meta=meta)])
-    searches = []
-    search = type(store).embedding_retrieval
-    monkeypatch.setattr(
-        type(store), "embedding_retrieval", lambda *given, **named: searches.append(1) or search(*given, **named)
-    )
-    found = QdrantEdgeEmbeddingRetriever(store, top_k=2).run([1.0, 0.0], tenant("one"))["documents"]
-    assert [d.id for d in found] == ["e0", "e1"]
-    assert searches == [1]
+    assert searched == [("==", "en"), ("not in", ["en"])]
 
 
 def test_top_k_is_for_this_call(filled):

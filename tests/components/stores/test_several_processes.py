@@ -63,6 +63,16 @@ def filled(folder):
     return store
 
 
+@contextlib.contextmanager
+def held(folder):
+    """The folder of `filled` documents, which another process has open."""
+    filled(folder)
+    close_all_shards()
+    with holding(folder) as holder:
+        assert holder.line() == "3"
+        yield holder
+
+
 CALLS = {
     "list_ids_without_vector": [None],
     "embedder": [],
@@ -146,19 +156,12 @@ def test_errors_are_the_same_in_another_process(tmp_path):
 
 
 def test_another_process_with_other_settings_is_refused(tmp_path):
-    filled(tmp_path)
-    close_all_shards()
-    with holding(tmp_path) as holder:
-        holder.line()
-        with pytest.raises(StoreFormatError, match="embedding_dim 4, but 8"):
-            make(tmp_path, embedding_dim=8).count_documents()
+    with held(tmp_path), pytest.raises(StoreFormatError, match="embedding_dim 4, but 8"):
+        make(tmp_path, embedding_dim=8).count_documents()
 
 
 def test_writes_that_returned_outlive_the_killed_process_that_carried_them_out(tmp_path):
-    filled(tmp_path)
-    close_all_shards()
-    with holding(tmp_path) as holder, Started("-c", WRITE, tmp_path) as writer:
-        holder.line()
+    with held(tmp_path) as holder, Started("-c", WRITE, tmp_path) as writer:
         for _ in range(5):
             writer.line()
         holder.kill()
@@ -186,10 +189,7 @@ def test_a_killed_reader_and_a_killed_writer_hold_nobody_up(tmp_path):
 
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="needs SIGSTOP")
 def test_a_process_that_is_stopped_while_it_has_the_folder_open_is_named(tmp_path, monkeypatch):
-    filled(tmp_path)
-    close_all_shards()
-    with holding(tmp_path) as holder:
-        holder.line()
+    with held(tmp_path) as holder:
         store = make(tmp_path)
         assert store.count_documents() == 3
         holder.process.send_signal(signal.SIGSTOP)
@@ -203,11 +203,8 @@ def test_a_process_that_is_stopped_while_it_has_the_folder_open_is_named(tmp_pat
 
 
 def test_a_process_that_cannot_be_reached_is_named(tmp_path, monkeypatch):
-    filled(tmp_path)
-    close_all_shards()
-    monkeypatch.setattr("shiguan.stores.embedded.shards.OPENING_SECONDS", 0.1)
-    with holding(tmp_path) as holder:
-        holder.line()
+    with held(tmp_path) as holder:
+        monkeypatch.setattr("shiguan.stores.embedded.shards.OPENING_SECONDS", 0.1)
         path = tmp_path / "children" / sharing.OWNER_FILE
         path.write_text(json.dumps(json.loads(path.read_text()) | {"address": str(tmp_path / "nothing")}))
         with pytest.raises(StoreLockedError, match=rf"{holder.process.pid} .*cannot be reached.*elasticsearch_qdrant"):

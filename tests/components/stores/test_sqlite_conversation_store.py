@@ -18,10 +18,6 @@ def store(tmp_path):
     store.close()
 
 
-def leaf(number, text="a summary"):
-    return SummaryNode(0, number, number, text, embedding=b"\0\0\x80?")
-
-
 def test_the_file_is_its_owners_and_stands_beside_the_library(store, tmp_path):
     say(store, "a")
     assert store.file == tmp_path / FILE
@@ -34,7 +30,7 @@ def test_every_statement_names_the_tenant_and_the_conversation(store):
     store._database.set_trace_callback(seen.append)
     say(store, "b")
     birth = store.find("ours", "c").birth
-    store.add_node("ours", "c", leaf(1), birth=birth)
+    store.add_node("ours", "c", SummaryNode(0, 1, 1, "A summary."), birth=birth)
     store.nodes("ours", "c")
     store.turns("ours", "c", last=1)
     store.rename("ours", "c", "t")

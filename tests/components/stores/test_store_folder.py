@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from haystack.dataclasses import ByteStream, Document, SparseEmbedding
 from haystack.document_stores.types import DuplicatePolicy
+from tests.components.stores.test_several_processes import holding
 from tests.doubles.small_library import copy_library
 from tests.doubles.small_store import ALL, make
 from tests.doubles.started import Started
@@ -143,11 +144,7 @@ def test_two_objects_of_one_folder_share_their_data(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("other", "word"),
-    [
-        ({"embedding_dim": 8}, "embedding_dim 4, but 8"),
-        ({"bm25_fields": ["title"]}, "bm25_fields"),
-    ],
+    ("other", "word"), [({"embedding_dim": 8}, "embedding_dim 4, but 8"), ({"bm25_fields": ["title"]}, "bm25_fields")]
 )
 @pytest.mark.parametrize("reopened", [True, False])
 def test_other_settings_than_the_folders_are_refused(tmp_path, other, word, reopened):
@@ -160,43 +157,35 @@ def test_other_settings_than_the_folders_are_refused(tmp_path, other, word, reop
     assert store.count_documents() == 1
 
 
+def changed(change):
+    def damage(folder):
+        record = json.loads((folder / "shiguan.json").read_text())
+        change(record)
+        (folder / "shiguan.json").write_text(json.dumps(record))
+
+    return damage
+
+
 @pytest.mark.parametrize(
-    "change",
+    ("damage", "message"),
     [
-        lambda record: record.update(format_version=99),
-        lambda record: record.pop("format_version"),
-        lambda record: record.pop("format"),
-        lambda record: record["format"].pop("bm25_fields"),
-        lambda record: record["format"].update(more=1),
-        lambda record: record["format"].update(bm25_k1=2.0),
+        (changed(lambda record: record.update(format_version=99)), r"format.*Ingest again"),
+        (changed(lambda record: record.pop("format_version")), r"format.*Ingest again"),
+        (changed(lambda record: record.pop("format")), r"format.*Ingest again"),
+        (changed(lambda record: record["format"].pop("bm25_fields")), r"format.*Ingest again"),
+        (changed(lambda record: record["format"].update(more=1)), r"format.*Ingest again"),
+        (changed(lambda record: record["format"].update(bm25_k1=2.0)), r"bm25_k1.*Ingest again"),
+        (lambda folder: (folder / "shiguan.json").write_text("{"), r"shiguan\.json` is damaged"),
+        (lambda folder: (folder / "shiguan.json").unlink(), r"no `shiguan\.json`"),
     ],
 )
-def test_a_folder_of_another_version_is_refused(tmp_path, change):
-    make(tmp_path).write_documents(documents(1))
-    close_all_shards()
-    path = tmp_path / "children" / "shiguan.json"
-    record = json.loads(path.read_text())
-    change(record)
-    path.write_text(json.dumps(record))
-    with pytest.raises(StoreFormatError, match=r"(format|bm25_k1).*Ingest again"):
-        make(tmp_path).count_documents()
-
-
-def test_a_damaged_format_file_is_named(tmp_path):
-    make(tmp_path).write_documents(documents(1))
-    close_all_shards()
-    (tmp_path / "children" / "shiguan.json").write_text("{")
-    with pytest.raises(StoreFormatError, match=r"shiguan\.json` is damaged"):
-        make(tmp_path).count_documents()
-
-
-def test_data_without_a_format_file_are_not_overwritten(tmp_path):
+def test_a_folder_of_another_version_or_without_it_is_refused_and_not_overwritten(tmp_path, damage, message):
     make(tmp_path).write_documents(documents(1))
     close_all_shards()
     path = tmp_path / "children" / "shiguan.json"
     kept = path.read_text()
-    path.unlink()
-    with pytest.raises(StoreFormatError, match=r"no `shiguan\.json`"):
+    damage(path.parent)
+    with pytest.raises(StoreFormatError, match=message):
         make(tmp_path).count_documents()
     path.write_text(kept)
     assert make(tmp_path).count_documents() == 1
@@ -285,14 +274,6 @@ sys.stdin.read()
 """
 
 
-READ = """
-import sys
-from tests.doubles.small_store import make
-print(make(sys.argv[1]).count_documents(), flush=True)
-sys.stdin.read()
-"""
-
-
 def test_a_library_that_was_only_read_opens_again_after_a_close_and_after_a_kill(tmp_path):
     """Opening it brings the engine's files up to date by what was deleted since the graph: nothing is damaged."""
     store = make(tmp_path)
@@ -301,7 +282,7 @@ def test_a_library_that_was_only_read_opens_again_after_a_close_and_after_a_kill
     for some in (range(9), range(9, 18)):
         store.delete_documents([f"d{n}" for n in some])
         store.close()
-    with Started("-c", READ, tmp_path) as reader:
+    with holding(tmp_path) as reader:
         assert reader.line() == "12"
     for _ in range(3):
         assert store.count_documents() == 12
@@ -340,34 +321,26 @@ def test_a_folder_that_was_deleted_meanwhile_does_not_keep_others_from_closing(t
 def test_threads_read_and_write_side_by_side(tmp_path):
     store = make(tmp_path)
     store.write_documents(documents(50, prefix="base"))
-    stop, failures = threading.Event(), []
+    stop = threading.Event()
 
     def read():
         while not stop.is_set():
-            try:
-                assert len(store.embedding_retrieval([1.0, 0.0, 0.0, 0.0], top_k=10)) == 10
-                assert store.bm25_retrieval("text", top_k=5)
-                assert store.existing_ids(["base1", "base2", "none"]) == {"base1", "base2"}
-            except Exception as error:
-                failures.append(error)
-                return
+            assert len(store.embedding_retrieval([1.0, 0.0, 0.0, 0.0], top_k=10)) == 10
+            assert store.bm25_retrieval("text", top_k=5)
+            assert store.existing_ids(["base1", "base2", "none"]) == {"base1", "base2"}
 
     def write(number):
         for round_ in range(5):
             store.write_documents(documents(20, prefix=f"w{number}-"), ALL)
             if round_ % 2:
                 store.delete_documents([f"w{number}-{i}" for i in range(10)])
-        return make(tmp_path).count_documents()
 
-    readers = [threading.Thread(target=read) for _ in range(3)]
+    with ThreadPoolExecutor(7) as pool:
+        readers = [pool.submit(read) for _ in range(3)]
+        wait([pool.submit(write, number) for number in range(4)])
+        stop.set()
     for reader in readers:
-        reader.start()
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(write, range(4)))
-    stop.set()
-    for reader in readers:
-        reader.join()
-    assert failures == []
+        reader.result()
     assert store.count_documents() == 50 + 4 * 20
 
 

@@ -3,6 +3,7 @@ from haystack import Document
 from haystack.document_stores.types import DuplicatePolicy
 from tests.doubles.cluster import elasticsearch, qdrant, small_models, waits  # noqa: F401  fixtures
 
+from shiguan.stores.cluster.elasticsearch_conversation_store import ElasticsearchConversationStore
 from shiguan.stores.cluster.elasticsearch_store import ElasticsearchStore
 from shiguan.stores.cluster.paired_document_store import PairedDocumentStore
 from shiguan.stores.cluster.qdrant_store import QdrantStore
@@ -42,6 +43,14 @@ def vectors(qdrant):  # noqa: F811
 @pytest.fixture
 def pair(words, vectors):
     return PairedDocumentStore(words, vectors=vectors).unscoped()
+
+
+@pytest.fixture
+def conversations(elasticsearch):  # noqa: F811
+    store = ElasticsearchConversationStore()
+    store.set_up()
+    yield store
+    store.close()
 
 
 @pytest.fixture(params=["Elasticsearch", "Qdrant"])

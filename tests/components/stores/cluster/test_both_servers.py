@@ -1,6 +1,7 @@
 """What holds of a store on either server."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import certifi
 import httpx
@@ -44,12 +45,8 @@ def test_two_set_ups_at_once_both_succeed_and_nothing_is_deleted(name, server):
         return None
 
     server.faults.append(both_look_first)
-    results = []
-    threads = [threading.Thread(target=lambda: results.append(MADE[name]().set_up())) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(2) as pool:
+        results = list(pool.map(lambda _: MADE[name]().set_up(), range(2)))
     assert sorted(done[0].rsplit(" ", 1)[1] for done in results) == ["made", "there"]
     assert not [request for request in server.requests if request.method == "DELETE"]
 
@@ -123,10 +120,9 @@ def test_passages_are_deleted_by_id_and_by_filter(store):
 
 def test_a_server_that_is_away_is_named_without_its_password(name, monkeypatch):
     monkeypatch.setenv(f"SHIGUAN_{name.upper()}_URL", "http://elastic:geheim@127.0.0.1:9")
-    with pytest.raises(StoreUnavailableError) as error:
+    told = rf"{name} at http://127\.0\.0\.1:9 cannot be reached.*SHIGUAN_{name.upper()}_URL"
+    with pytest.raises(StoreUnavailableError, match=told) as error:
         MADE[name]().count_documents()
-    assert f"{name} at http://127.0.0.1:9 cannot be reached" in str(error.value)
-    assert f"SHIGUAN_{name.upper()}_URL" in str(error.value)
     assert "geheim" not in str(error.value)
 
 

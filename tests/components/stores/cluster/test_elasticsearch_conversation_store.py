@@ -1,15 +1,11 @@
 import pytest
 
 from shiguan.conversations import SummaryNode, Turn
-from shiguan.stores.cluster.elasticsearch_conversation_store import ElasticsearchConversationStore
 
 
 @pytest.fixture
-def store(elasticsearch):
-    store = ElasticsearchConversationStore()
-    store.set_up()
-    yield store
-    store.close()
+def store(conversations):
+    return conversations
 
 
 def test_what_was_said_is_kept_and_not_indexed(store, elasticsearch):

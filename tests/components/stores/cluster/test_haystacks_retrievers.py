@@ -89,19 +89,25 @@ async def test_both_find_the_tenants_children_alone_synchronous_or_not(words, ve
     assert [document.score for document in found["documents"]] == [1.0, 0.0]
 
 
-async def test_without_a_tenant_nothing_is_searched(words, vectors, elasticsearch, qdrant):
+@pytest.fixture
+def searches(words, vectors, elasticsearch, qdrant):
+    """Both retrievers with a question, made with more options; the servers have been asked nothing yet."""
     elasticsearch.requests.clear()
     qdrant.requests.clear()
+    return [
+        ("salt", lambda **more: ElasticsearchBM25Retriever(document_store=words, **more)),
+        ([1.0, 0.0], lambda **more: QdrantEmbeddingRetriever(vectors, **more)),
+    ]
+
+
+async def test_without_a_tenant_nothing_is_searched(searches, elasticsearch, qdrant):
     other = {"field": "meta.language", "operator": "==", "value": "en"}
     for filters in (None, {}, other, {"operator": "OR", "conditions": [TENANT, other]}):
-        with pytest.raises(RefusedError, match="without a tenant"):
-            ElasticsearchBM25Retriever(document_store=words).run("salt", filters=filters)
-        with pytest.raises(RefusedError, match="without a tenant"):
-            QdrantEmbeddingRetriever(vectors).run([1.0, 0.0], filters=filters)
-        with pytest.raises(RefusedError, match="without a tenant"):
-            await ElasticsearchBM25Retriever(document_store=words).run_async("salt", filters=filters)
-        with pytest.raises(RefusedError, match="without a tenant"):
-            await QdrantEmbeddingRetriever(vectors).run_async([1.0, 0.0], filters=filters)
+        for question, made in searches:
+            with pytest.raises(RefusedError, match="without a tenant"):
+                made().run(question, filters=filters)
+            with pytest.raises(RefusedError, match="without a tenant"):
+                await made().run_async(question, filters=filters)
     assert elasticsearch.requests == qdrant.requests == []
 
 
@@ -119,36 +125,32 @@ def test_what_other_retrievers_of_haystack_call_is_guarded_too(words, search, op
         getattr(words, search)("salt", **options)
 
 
-def test_filters_that_the_servers_would_read_differently_are_refused(words, vectors):
+def test_filters_that_the_servers_would_read_differently_are_refused(searches):
     odd = {"operator": "AND", "conditions": [TENANT, {"field": "meta.colour", "operator": "!=", "value": "red"}]}
-    with pytest.raises(RefusedError, match=r"cannot filter by `meta\.colour`"):
-        ElasticsearchBM25Retriever(document_store=words).run("salt", filters=odd)
-    with pytest.raises(RefusedError, match=r"cannot filter by `meta\.colour`"):
-        QdrantEmbeddingRetriever(vectors).run([1.0, 0.0], filters=odd)
+    for question, made in searches:
+        with pytest.raises(RefusedError, match=r"cannot filter by `meta\.colour`"):
+            made().run(question, filters=odd)
 
 
-def test_nothing_to_search_by_finds_nothing(words, vectors, elasticsearch, qdrant):
-    elasticsearch.requests.clear()
-    qdrant.requests.clear()
-    for query in ("", " \n"):
-        assert ids(ElasticsearchBM25Retriever(document_store=words).run(query, filters=TENANT)) == []
-    assert ids(QdrantEmbeddingRetriever(vectors).run([], filters=TENANT)) == []
+def test_nothing_to_search_by_finds_nothing(searches, elasticsearch, qdrant):
+    (_, by_words), (_, by_vectors) = searches
+    for retriever, nothing in ((by_words(), ""), (by_words(), " \n"), (by_vectors(), [])):
+        assert ids(retriever.run(nothing, filters=TENANT)) == []
     assert elasticsearch.requests == qdrant.requests == []
 
 
-def test_a_number_of_children_that_is_not_positive_is_refused(words, vectors):
-    with pytest.raises(ValueError, match="`top_k` must be positive, got -1"):
-        ElasticsearchBM25Retriever(document_store=words, top_k=-1).run("salt", filters=TENANT)
-    with pytest.raises(ValueError, match="`top_k` must be positive, got -1"):
-        QdrantEmbeddingRetriever(vectors, top_k=-1).run([1.0, 0.0], filters=TENANT)
+def test_a_number_of_children_that_is_not_positive_is_refused(searches):
+    for question, made in searches:
+        with pytest.raises(ValueError, match="`top_k` must be positive, got -1"):
+            made(top_k=-1).run(question, filters=TENANT)
 
 
 def test_scores_are_scaled_where_a_file_says_so(words, vectors):
-    (plain,) = ElasticsearchBM25Retriever(document_store=words).run("salt", filters=TENANT)["documents"]
-    (scaled,) = ElasticsearchBM25Retriever(document_store=words, scale_score=True).run("salt", filters=TENANT)[
-        "documents"
-    ]
-    assert 0 < plain.score != scaled.score
-    assert 0.5 < scaled.score < 1
-    scores = QdrantEmbeddingRetriever(vectors, scale_score=True).run([1.0, 0.0], filters=TENANT)["documents"]
-    assert [document.score for document in scores] == [1.0, 0.5]
+    def scores(question, retriever):
+        return [document.score for document in retriever.run(question, filters=TENANT)["documents"]]
+
+    [plain] = scores("salt", ElasticsearchBM25Retriever(document_store=words))
+    [scaled] = scores("salt", ElasticsearchBM25Retriever(document_store=words, scale_score=True))
+    assert 0 < plain != scaled
+    assert 0.5 < scaled < 1
+    assert scores([1.0, 0.0], QdrantEmbeddingRetriever(vectors, scale_score=True)) == [1.0, 0.5]

@@ -121,7 +121,4 @@ def test_a_source_of_seventy_thousand_records_is_taken_out(elasticsearch, qdrant
     assert library.count(tenant_id="a") == 70_000, "parents go when no child is left"
     assert library.delete("rows.jsonl", tenant_id="a") == 70_000
     assert library.count(tenant_id="a") == 0
-    assert (len(elasticsearch.indexes["shiguan-children"]), qdrant.local.count("shiguan-children").count) == (
-        0,
-        1,
-    )
+    assert (len(elasticsearch.indexes["shiguan-children"]), qdrant.local.count("shiguan-children").count) == (0, 1)

@@ -7,7 +7,6 @@ from tests.doubles.recording_server import Reply
 
 from shiguan.conversations import Turn
 from shiguan.errors import StoreError, StoreUnavailableError
-from shiguan.stores.cluster.elasticsearch_conversation_store import ElasticsearchConversationStore
 
 FAILURE = {"shard": 1, "index": "children", "node": "n", "reason": {"type": "io", "reason": "disk read"}}
 LOST = {"total": 3, "successful": 2, "skipped": 0, "failed": 1, "failures": [FAILURE]}
@@ -72,11 +71,8 @@ def test_a_passage_that_cannot_be_looked_up_is_not_taken_for_missing(store, elas
         store.existing_ids(["c1"])
 
 
-def test_a_part_of_a_conversation_is_none(elasticsearch):
-    store = ElasticsearchConversationStore()
-    store.set_up()
-    store.append("ours", "c", Turn("q", "a"))
+def test_a_part_of_a_conversation_is_none(conversations, elasticsearch):
+    conversations.append("ours", "c", Turn("q", "a"))
     losing(elasticsearch, "/_search", {"_shards": LOST})
     with pytest.raises(StoreUnavailableError, match="only a part"):
-        store.turns("ours", "c")
-    store.close()
+        conversations.turns("ours", "c")

@@ -1,6 +1,7 @@
 """Filters mean on both servers what they mean in Haystack, or are refused."""
 
 import re
+from copy import deepcopy
 
 import pytest
 from haystack import Document
@@ -56,9 +57,7 @@ def test_both_conversions_find_what_haystack_means(local, condition):
     query = _normalize_filters(checked)
     words = {document.id for document in DOCUMENTS if matches(query, document.to_dict(), TYPES)}
     found, _ = local.scroll("c", convert_filters_to_qdrant(checked), limit=100)
-    vectors = {point.payload["id"] for point in found}
-    assert words == expected
-    assert vectors == expected
+    assert words == {point.payload["id"] for point in found} == expected
 
 
 def test_without_a_rewrite_qdrant_would_read_a_not_as_none_of_them(local):
@@ -88,7 +87,6 @@ def condition(field="meta.language", operator="==", value="zh"):
         (condition("meta.section", value=["Annals"]), "cannot limit a question to `sections`"),
         (condition(value=None), "`meta.language` with `== None`: the field holds a text"),
         (condition(value=1), "the field holds a text"),
-        (condition(value=True), "the field holds a text"),
         (condition(value=["zh"]), "the field holds a text"),
         (condition("meta.position", value=1.5), "the field holds a whole number"),
         (condition("meta.position", value="1"), "the field holds a whole number"),
@@ -108,19 +106,16 @@ def test_what_the_servers_would_misread_is_refused(filters, message):
         servable(filters)
 
 
-def test_a_field_of_ones_own_can_be_added():
+def test_a_field_of_ones_own_can_be_added_and_no_filter_stays_none():
     assert servable(condition("colour", value="red"), ["colour"]) == condition("meta.colour", value="red")
-
-
-def test_no_filter_stays_none():
     assert servable(None) == servable({}) == {}
 
 
 def test_the_given_filter_is_not_changed():
     given_filter = {"operator": "NOT", "conditions": [condition("language"), condition("meta.kind", value="text")]}
-    before = repr(given_filter)
+    before = deepcopy(given_filter)
     servable(given_filter)
-    assert repr(given_filter) == before
+    assert given_filter == before
 
 
 @pytest.mark.parametrize(("operator", "expected"), [("in", ["c1", "c3"]), ("not in", ["c2"])])

@@ -6,23 +6,19 @@ from tests.doubles.recording_server import Reply
 
 from shiguan.conversations import Turn
 from shiguan.errors import StoreError, StoreUnavailableError
-from shiguan.stores.cluster.elasticsearch_conversation_store import ElasticsearchConversationStore
 from shiguan.stores.cluster.elasticsearch_store import ElasticsearchStore
 
 
-@pytest.fixture(autouse=True)
-def _two_children(request):
-    if "pair" in request.fixturenames:
-        request.getfixturevalue("pair").write_documents([child(1), child(2)], policy=ALL)
+@pytest.fixture
+def pair(pair):
+    pair.write_documents([child(1), child(2)], policy=ALL)
+    return pair
 
 
 @pytest.fixture
-def conversations(elasticsearch):
-    store = ElasticsearchConversationStore()
-    store.set_up()
-    store.append("t", "c", Turn("q", "a"))
-    yield store
-    store.close()
+def conversations(conversations):
+    conversations.append("t", "c", Turn("q", "a"))
+    return conversations
 
 
 @pytest.mark.parametrize("health", ["red", "yellow"])

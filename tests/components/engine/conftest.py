@@ -1,0 +1,19 @@
+from dataclasses import replace
+
+import pytest
+
+from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
+
+VECTOR = [1.0] + [0.0] * 383
+
+
+@pytest.fixture
+def quick_vectors(monkeypatch):
+    """Let the embedder give every text the same vector, without its model."""
+
+    def run(_, documents):
+        return {"documents": [replace(document, embedding=VECTOR) for document in documents]}
+
+    monkeypatch.setattr(E5DocumentEmbedder, "warm_up", lambda _: None)
+    monkeypatch.setattr(E5DocumentEmbedder, "run", run)
+    monkeypatch.setattr(E5DocumentEmbedder, "identity", "intfloat/multilingual-e5-small, of a test")
