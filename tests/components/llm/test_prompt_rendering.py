@@ -1,4 +1,6 @@
 import re
+import time
+from itertools import count
 
 import pytest
 from haystack.dataclasses import ChatMessage, ChatRole, ToolCall
@@ -25,6 +27,12 @@ def test_messages_carry_name_and_hash():
 def test_missing_and_unknown_variables_are_named(variables, wrong):
     with pytest.raises(ConfigurationError, match=f"missing or unknown: {wrong}"):
         render_prompt("hyde_embedder", **variables)
+
+
+def test_a_machine_that_is_busy_with_other_work_ends_no_rendering(monkeypatch):
+    clock = count(step=60)
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    assert render_prompt("hyde_embedder", query="Q?", language="en")
 
 
 def pairs(messages):
