@@ -22,11 +22,7 @@ from jinja2.exceptions import UndefinedError
 from shiguan.answer.citation_extractor import CitationExtractor
 from shiguan.context.context_builder import ContextBuilder
 from shiguan.grading.hallucination_grader import HallucinationGrader
-from shiguan.haystack_compat import (
-    ObservedPipeline,
-    template_environment,
-    with_meta,
-)
+from shiguan.haystack_compat import ObservedPipeline, template_environment, with_meta
 from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
 from shiguan.query.e5_text_embedder import E5TextEmbedder
 from shiguan.query.hyde_embedder import HyDEEmbedder

@@ -211,12 +211,7 @@ def test_an_error_that_passes_is_tried_again(llm, services, ask, waits, caplog):
 
 def test_no_result_is_an_observation_and_the_next_tool_is_offered(llm, services, ask):
     """(c) of the specification."""
-    script(
-        llm,
-        cbdb("王安"),
-        calls(("search_wikipedia", {"query": "Wang Anshi"})),
-        "王安石是宋代宰相。",
-    )
+    script(llm, cbdb("王安"), calls(("search_wikipedia", {"query": "Wang Anshi"})), "王安石是宋代宰相。")
     answer = ask(BORN, explain=True)
     assert "查询无结果" in messages(llm, 1)[-1]["content"]
     assert "search_wikipedia" in offered(llm, 1)

@@ -137,7 +137,7 @@ def test_an_option_that_a_mode_cannot_hear_is_told(runner, runner_of):
     ]
     said = runner_of("precise").ask(QUESTION, tenant_id=TENANT, rewrite_method="decompose")
     assert {text for text in said["metadata"]["warnings"] if "does not take" in text} == {
-        "The mode `precise` does not take `rewrite_method: decompose`: it was ignored.",
+        "The mode `precise` does not take `rewrite_method: decompose`: it was ignored."
     }
 
 

@@ -117,9 +117,7 @@ def test_a_pipeline_file_of_ones_own_is_compared_and_a_loss_shuts_the_gate(place
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [
-        (["retrieval", "--corpus", "no", "--queries", "no", "--qrels", "no"], "no does not exist"),
-    ],
+    [(["retrieval", "--corpus", "no", "--queries", "no", "--qrels", "no"], "no does not exist")],
 )
 def test_what_cannot_be_measured_is_refused_in_a_sentence(arguments, message, capsys):
     assert main(["eval", *arguments]) == 2

@@ -8,14 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shiguan.evaluation.questions import GoldPassage, Question
-from shiguan.evaluation.scoring import (
-    context_metrics,
-    judged,
-    ndcg,
-    ranking_metrics,
-    recall,
-    reciprocal_rank,
-)
+from shiguan.evaluation.scoring import context_metrics, judged, ndcg, ranking_metrics, recall, reciprocal_rank
 
 GOLD = Question("q", "?", (GoldPassage(source="a", spans=((10, 20), (50, 60))),))
 

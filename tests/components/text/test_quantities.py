@@ -53,19 +53,7 @@ def test_numbers_have_their_values_and_kinds(text, expected):
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "百姓",
-        "万一",
-        "千里馬",
-        "一个人",
-        "one of them",
-        "May he rest",
-        "hundreds",
-        "三思",
-        "三五人",
-    ],
+    "text", ["", "百姓", "万一", "千里馬", "一个人", "one of them", "May he rest", "hundreds", "三思", "三五人"]
 )
 def test_vague_words_are_no_numbers(text):
     assert quantities(text) == []

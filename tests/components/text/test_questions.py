@@ -3,13 +3,7 @@ import json
 
 import pytest
 
-from shiguan.text.questions import (
-    cleaned_question,
-    fault_of_rewrite,
-    is_question,
-    question_part,
-    usable_queries,
-)
+from shiguan.text.questions import cleaned_question, fault_of_rewrite, is_question, question_part, usable_queries
 from shiguan.text.terms import question_subject
 
 
