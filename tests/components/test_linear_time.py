@@ -76,10 +76,8 @@ class Repetitive:
             "section": ["One"],
             "anchor": None,
         }
-        self.found = [
-            Document(id=f"p{at}", content=unit * (3_000 // len(unit)), meta={**meta, "position": at})
-            for at in range(30)
-        ]
+        text = unit * (3_000 // len(unit))
+        self.found = [Document(id=f"p{at}", content=text, meta={**meta, "position": at}) for at in range(30)]
         self.children = [Document(id=f"c{one.id}", content="", meta={"parent_id": one.id}) for one in self.found]
 
     def filter_documents(self, filters):

@@ -51,12 +51,8 @@ def test_whose_filters_they_are_is_said_of_one_tenant_alone():
 @pytest.fixture
 def store(tmp_path):
     store = QdrantEdgeDocumentStore(path=str(tmp_path), embedding_dim=2)
-    store.write_documents(
-        [
-            Document(id=name, content="a letter", embedding=[1.0, 0.0], meta={"tenant_id": name})
-            for name in ("ours", "theirs")
-        ]
-    )
+    for name in ("ours", "theirs"):
+        store.write_documents([Document(id=name, content="a letter", embedding=[1.0, 0.0], meta={"tenant_id": name})])
     yield store
     store.close()
 
@@ -110,9 +106,8 @@ def test_a_store_that_comes_from_yaml_is_shut_and_haystacks_own_readers_meet_it(
     assert FilterRetriever(again).run(filters=OURS)["documents"][0].id == "ours"
     with pytest.raises(RefusedError, match=r"QdrantEdgeDocumentStore\.filter_documents"):
         FilterRetriever(again).run()
-    assert DocumentWriter(again).run(documents=[Document(id="new", meta={"tenant_id": "ours"})]) == {
-        "documents_written": 1
-    }
+    new = Document(id="new", meta={"tenant_id": "ours"})
+    assert DocumentWriter(again).run(documents=[new]) == {"documents_written": 1}
 
 
 def test_while_a_pipeline_runs_for_a_tenant_the_doors_stay_shut_to_every_other_one(store):
@@ -134,9 +129,8 @@ def test_while_a_pipeline_runs_for_a_tenant_the_doors_stay_shut_to_every_other_o
 async def test_while_a_pipeline_runs_for_a_tenant_no_document_of_another_one_is_written(store, meta):
     documents = [Document(id="new", meta={"tenant_id": "ours"}), Document(id="theirs", content="forged", meta=meta)]
     with asked_by("ours"):
-        with pytest.raises(
-            RefusedError, match=r"was given a document of the tenant .* while the pipeline runs for 'ours'"
-        ):
+        told = r"was given a document of the tenant .* while the pipeline runs for 'ours'"
+        with pytest.raises(RefusedError, match=told):
             store.write_documents(documents, policy=DuplicatePolicy.OVERWRITE)
         with pytest.raises(RefusedError):
             await store.write_documents_async(documents, policy=DuplicatePolicy.OVERWRITE)
@@ -178,6 +172,10 @@ def among(*values):
     return {"field": "meta.title", "operator": "in", "value": list(values)}
 
 
+def nested(levels):
+    return functools.reduce(lambda inner, _: both(inner, operator="NOT"), range(levels), TITLE)
+
+
 class Untouched(list):
     """A list that tells when somebody goes through it."""
 
@@ -190,10 +188,7 @@ class Untouched(list):
     [
         (among(*map(str, range(180_000))), "180,001 conditions and values, the limit is 256"),
         (both(*[TITLE] * 129), "257 conditions and values, the limit is 256"),
-        (
-            functools.reduce(lambda inner, _: both(inner, operator="NOT"), range(600), TITLE),
-            "11 levels, the limit is 10",
-        ),
+        (nested(600), "11 levels, the limit is 10"),
         (among("x" * 40_000, "y" * 40_000), "80,010 bytes of text, the limit is 65,536"),
         ({**TITLE, "field": "meta." + "x" * 70_000}, "bytes of text"),
         (among("a", "\ud800"), "lone surrogate"),
@@ -217,7 +212,7 @@ def test_a_filter_beyond_the_limits_is_refused_with_limit_and_value(filters, tol
 
 def test_a_filter_at_the_limits_is_taken():
     check_filters(among(*map(str, range(254))))
-    check_filters(functools.reduce(lambda inner, _: both(inner, operator="NOT"), range(9), TITLE))
+    check_filters(nested(9))
     check_filters(both(*[TITLE] * 127))
     check_filters({**TITLE, "operator": "==", "value": None})
     check_filters({**TITLE, "operator": ">", "value": 2**62})

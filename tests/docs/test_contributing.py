@@ -8,10 +8,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "components" / "shiguan"
-SECTION = (
-    (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## Where things are")[2].partition("\n## ")[0]
-)
-DRAWING, TABLE = SECTION.split("```")[1:]
+PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+DRAWING, TABLE = PAGE.partition("## Where things are")[2].partition("\n## ")[0].split("```")[1:]
 
 
 def rooms():
@@ -34,10 +32,8 @@ def test_the_drawing_has_every_room_and_no_other():
 
 
 def test_the_drawing_has_the_floors_of_the_import_contract():
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
-        "contracts"
-    ]
-    [layers] = [contract["layers"] for contract in contracts if contract["type"] == "layers"]
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+    [layers] = [contract["layers"] for contract in settings["contracts"] if contract["type"] == "layers"]
     floors = [[drawn()[name] for name in layer.split(" | ")] for layer in layers]
     assert all(len(set(floor)) == 1 for floor in floors)
     assert floors == sorted(floors)

@@ -14,15 +14,13 @@ def generate():
     return module
 
 
-def test_the_page_of_modes_is_up_to_date(generate):
-    assert (DOCS / "modes.md").read_text(encoding="utf-8") == generate.modes_page(), "run `make docs`"
+@pytest.mark.parametrize("name", ["modes", "options"])
+def test_a_generated_page_is_up_to_date(generate, name):
+    page = getattr(generate, f"{name}_page")()
+    assert (DOCS / f"{name}.md").read_text(encoding="utf-8") == page, "run `make docs`"
 
 
 def test_the_reference_has_every_component(generate):
     page = generate.reference_page()
     assert "### ConversationReader" in page
     assert "- `text`: The question, or the question and its other wordings." in page
-
-
-def test_the_page_of_options_is_up_to_date(generate):
-    assert (DOCS / "options.md").read_text(encoding="utf-8") == generate.options_page(), "run `make docs`"

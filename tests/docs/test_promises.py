@@ -46,13 +46,6 @@ def test_what_shows_a_promise_exists(what, capsys):
     assert exists(what, capsys), what
 
 
-def test_the_eye_of_this_test_sees_what_is_missing(capsys):
-    assert not exists("make nothing", capsys)
-    assert not exists("python -m bench.quality.nothing", capsys)
-    assert not exists("shiguan nothing", capsys)
-    assert not exists("tests/docs/test_promises.py::test_nothing", capsys)
-
-
 def test_every_page_is_among_those_whose_promises_are_listed():
     generated = {"promises.md"}
     pages = {path.name for path in (ROOT / "docs").glob("*.md")} - generated

@@ -37,14 +37,24 @@ def _free_port() -> int:
         return int(listener.getsockname()[1])
 
 
+def typed(language: str, text: str) -> str:
+    """Give a block of a page as a person runs it in a shell."""
+    return text if language == "bash" else f"python - <<'PYTHON'\n{text}PYTHON\n"
+
+
+def strangers_environment(home: Path, **more: str) -> dict[str, str]:
+    """Give what a stranger has set, which is nothing: what this test run has set would answer for the page."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("SHIGUAN_", "OPENAI_"))}
+    programs = f"{_programs(home)}:{os.environ['PATH']}"
+    places = {"HOME": str(home), "PATH": programs, "PYTHONPATH": str(ROOT / "components")}
+    return {**environment, **places, "OMP_NUM_THREADS": "1", **more}
+
+
 def _script(page: str, port: int) -> str:
-    blocks = BLOCK.findall(page)
     parts = ["set -eo pipefail"]
-    for number, (language, text) in enumerate(blocks):
-        if "make .venv" in text:
-            continue  # the tests run in the environment that it makes
-        body = text if language == "bash" else f"python - <<'PYTHON'\n{text}PYTHON\n"
-        parts.append(f"echo; echo '=== {number}'\n{body}")
+    for number, block in enumerate(BLOCK.findall(page)):
+        if "make .venv" not in block[1]:  # the tests run in the environment that it makes
+            parts.append(f"echo; echo '=== {number}'\n{typed(*block)}")
     return "\n".join(parts).replace("1416", str(port))
 
 
@@ -55,24 +65,12 @@ def test_every_command_of_the_page_does_what_the_page_says(tmp_path):
     assert len(BLOCK.findall(page)) == max(EXPECTED) + 1
     for name in ("pipelines", "examples", "prompts"):
         (tmp_path / name).symlink_to(ROOT / name)
-    # A stranger has set nothing; what this test run has set would answer for the page.
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("SHIGUAN_", "OPENAI_"))}
-    environment |= {
-        "HOME": str(tmp_path),
-        "HF_HOME": os.environ.get("HF_HOME", str(Path.home() / ".cache" / "huggingface")),
-        "PATH": f"{_programs(tmp_path)}:{os.environ['PATH']}",
-        "PYTHONPATH": str(ROOT / "components"),
-        "OMP_NUM_THREADS": "1",
-    }
+    models = os.environ.get("HF_HOME", str(Path.home() / ".cache" / "huggingface"))
+    environment = strangers_environment(tmp_path, HF_HOME=models)
     process = subprocess.Popen(
         ["bash", "-c", _script(page, _free_port())],
-        cwd=tmp_path,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
+        cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+    )  # fmt: skip
     try:
         output, _ = process.communicate(timeout=SECONDS)
     finally:

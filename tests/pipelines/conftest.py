@@ -9,14 +9,6 @@ from shiguan.engine.runner import Runner
 
 
 @pytest.fixture
-def endpoint(stand_in_llm, monkeypatch):
-    """A scripted model behind the environment's endpoint."""
-    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
-    monkeypatch.setenv("OPENAI_API_KEY", "test")
-    return stand_in_llm
-
-
-@pytest.fixture
 def opened():
     """Open a mode on a library; it is closed when the test is over."""
     with ExitStack() as runners:

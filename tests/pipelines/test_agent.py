@@ -49,27 +49,24 @@ def offered(llm, request):
     return [tool["function"]["name"] for tool in llm.requests[request].body.get("tools", [])]
 
 
+def asking(mode, library):
+    def ask(question, tenant_id="a", **more):
+        with Runner("embedded", mode, data_dir=library) as runner:
+            return runner.ask(question, tenant_id=tenant_id, **more)
+
+    return ask
+
+
 @pytest.fixture
 def ask(library, services, tmp_path):
     """Asks the mode with the tools that reach outside."""
-    path = agent_file(tmp_path, outside_tools(services.url))
-
-    def ask(question, **more):
-        with Runner("embedded", path, data_dir=library) as runner:
-            return runner.ask(question, tenant_id=more.pop("tenant_id", "a"), **more)
-
-    return ask
+    return asking(agent_file(tmp_path, outside_tools(services.url)), library)
 
 
 @pytest.fixture
 def ask_library(library):
     """Asks the mode as it ships, on the library alone."""
-
-    def ask(question, **more):
-        with Runner("embedded", "agent", data_dir=library) as runner:
-            return runner.ask(question, tenant_id=more.pop("tenant_id", "a"), **more)
-
-    return ask
+    return asking("agent", library)
 
 
 # -- the library alone -------------------------------------------------------------------------------------------------
@@ -88,9 +85,8 @@ def test_the_model_searches_the_library_again_and_cites_what_that_found(llm, ask
     script(llm, calls(("search_library", {"query": "wall of the capital"})), "The wall was pulled down in 904. [2]")
     answer = ask_library("Who proposed the two-tax reform?", top_k=1)
     assert [one["source"] for one in answer["documents"]][:2] == ["tax.txt", "wall.txt"]
-    assert [(one["number"], one["source"], one["verdict"]) for one in answer["citations"]] == [
-        (2, "wall.txt", "partial")
-    ]
+    (citation,) = answer["citations"]
+    assert (citation["number"], citation["source"], citation["verdict"]) == (2, "wall.txt", "partial")
     told = messages(llm, 1)[-1]
     assert told["role"] == "tool"
     assert TEXTS["wall.txt"] in told["content"]
@@ -107,10 +103,8 @@ def test_a_call_in_text_does_the_same_for_a_model_that_cannot_call_tools(llm, as
 
 
 def test_a_server_that_refuses_tools_is_asked_without_them(llm, ask_library):
-    llm.rules = []
     call = '{"tool": "search_library", "arguments": {"query": "wall of the capital"}}'
-    replies = [call, "The wall was pulled down in 904. [2]"]
-    llm.rule(".*", lambda _: replies.pop(0))
+    script(llm, call, "The wall was pulled down in 904. [2]")
     llm.refuses_tools = True
     answer = ask_library("Who proposed the two-tax reform?", top_k=1)
     assert answer["citations"][0]["source"] == "wall.txt"
@@ -211,12 +205,7 @@ def test_an_error_that_passes_is_tried_again(llm, services, ask, waits, caplog):
 
 def test_no_result_is_an_observation_and_the_next_tool_is_offered(llm, services, ask):
     """(c) of the specification."""
-    script(
-        llm,
-        cbdb("王安"),
-        calls(("search_wikipedia", {"query": "Wang Anshi"})),
-        "王安石是宋代宰相。",
-    )
+    script(llm, cbdb("王安"), calls(("search_wikipedia", {"query": "Wang Anshi"})), "王安石是宋代宰相。")
     answer = ask(BORN, explain=True)
     assert "查询无结果" in messages(llm, 1)[-1]["content"]
     assert "search_wikipedia" in offered(llm, 1)
@@ -286,13 +275,9 @@ def test_the_first_messages_are_the_same_bytes_up_to_the_context(llm, services, 
     tools = {json.dumps(request.body["tools"]) for request in llm.requests}
     assert (len(prefixes), len(tools)) == (1, 1)
     system = messages(llm, 0)[0]["content"]
-    parts = ["你是“史官”", "首要准则：", "工具箱：", "思考与行动（ReAct）：", "输出格式："]
+    definition = '{"arguments": {"additionalProperties": false'
+    parts = ["你是“史官”", "首要准则：", "工具箱：", definition, "思考与行动（ReAct）：", "输出格式："]
     assert sorted(parts, key=system.index) == parts
-    assert (
-        system.index("工具箱：")
-        < system.index('{"arguments": {"additionalProperties": false')
-        < system.index("思考与行动")
-    )
 
 
 def test_what_only_a_tool_says_stands_below_the_library(llm, services, ask):

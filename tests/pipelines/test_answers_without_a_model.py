@@ -1,39 +1,22 @@
 """Every mode says the same about the same library where no model writes the answer, and why none does."""
 
-import json
-
 import pytest
 from examples.build_book import build_book
 from tests.doubles.small_library import TENANT
 
-from shiguan.cli import main
 from shiguan.engine.library import Library
 from shiguan.engine.runner import Runner
 from shiguan.text.languages import detect_language
 
 MODES = ("simple", "advanced", "precise", "agent")
 QUESTIONS = [
-    "How many people did the census of 755 count?",
-    "What did the An Lushan rebellion cost in modern dollars?",
-    "Why did the emperor flee to Fengtian in 783?",
-    "Who held Suiyang in 757?",
-    "Who was Guo Ziyi?",
-    "who proposed the two-tax reform",
-    "When did An Lushan die?",
-    "How did Yang Guifei die?",
-    "What is a fanzhen?",
-    "What happened at Tong Pass?",
-    "Who was Napoleon?",
-    "What is the capital of France?",
-    "Did the rebellion end in 763?",
-    "元和國計簿總計天下有多少方鎮？",
-    "安史之乱何时爆发？",
-    "安祿山是誰？",
-    "誰守睢陽？",
-    "郭子儀收復長安在哪一年？",
-    "拿破崙何時出生？",
-    "珠穆朗玛峰有多高？",
-]
+    "How many people did the census of 755 count?", "What did the An Lushan rebellion cost in modern dollars?",
+    "Why did the emperor flee to Fengtian in 783?", "Who held Suiyang in 757?", "Who was Guo Ziyi?",
+    "who proposed the two-tax reform", "When did An Lushan die?", "How did Yang Guifei die?",
+    "What is a fanzhen?", "What happened at Tong Pass?", "Who was Napoleon?", "What is the capital of France?",
+    "Did the rebellion end in 763?", "元和國計簿總計天下有多少方鎮？", "安史之乱何时爆发？", "安祿山是誰？",
+    "誰守睢陽？", "郭子儀收復長安在哪一年？", "拿破崙何時出生？", "珠穆朗玛峰有多高？",
+]  # fmt: skip
 ASKED = {"en": "Who proposed the two-tax reform?", "zh": "安禄山何时起兵？"}
 SENTENCES = {
     "no_model": ("No language model is configured", "没有设置语言模型"),
@@ -87,16 +70,6 @@ def test_each_cause_has_its_own_true_sentence_in_two_languages(cause, library, m
             answer = runner.ask(question, tenant_id=TENANT, **options)
             assert answer["metadata"]["reason"] == name
             assert [cause for cause, sentences in SENTENCES.items() if sentences[place] in answer["answer"]] == [name]
-
-
-def test_the_command_line_says_it_as_well(cause, library, capsys):
-    name, options = cause
-    more = ["--budget", "calls=0"] if options else []
-    where = ["--tenant", TENANT, "--data-dir", str(library), *more]
-    assert main(["ask", ASKED["zh"], *where]) == 0
-    assert "".join(SENTENCES[name][1].split()) in "".join(capsys.readouterr().out.split())
-    assert main(["ask", ASKED["zh"], "--json", *where]) == 0
-    assert json.loads(capsys.readouterr().out)["metadata"]["reason"] == name
 
 
 # -- a bilingual library whose closest passages are in the other language ----------------------------------------------

@@ -31,6 +31,7 @@ In the spring his men burnt the office at Puzhou. The officer was drowned.
 
 The court offered him a post in the guard, which he refused. His deputy was angry.
 """
+SECRET = "---\ntitle: Secret\nauthor: Wei Zheng\n---\n# Secret\n\n## Chapter 2. Of tenant b\n\nNobody else reads this."
 OUTLINE = [
     "Wang Xianzhi dealt in salt without a licence and fled to the marshes.",
     "In the spring his men burnt the office at Puzhou.",
@@ -41,12 +42,12 @@ OUTLINE = [
 @pytest.fixture(scope="module")
 def ingested(tmp_path_factory):
     folder = tmp_path_factory.mktemp("salt")
-    (folder / "salt.md").write_text(BOOK, encoding="utf-8")
-    (folder / "poems.txt").write_text("The moon is bright. The frost is white.", encoding="utf-8")
-    (folder / "secret.md").write_text(
-        "---\ntitle: Secret\nauthor: Wei Zheng\n---\n# Secret\n\n## Chapter 2. Of tenant b\n\nNobody else reads this.",
-        encoding="utf-8",
-    )
+    for name, text in {
+        "salt.md": BOOK,
+        "poems.txt": "The moon is bright. The frost is white.",
+        "secret.md": SECRET,
+    }.items():
+        (folder / name).write_text(text, encoding="utf-8")
 
     def ingest():
         library = Library(data_dir=folder / "data")
@@ -112,9 +113,7 @@ def test_a_chapter_that_is_not_there_is_not_replaced_by_another(ask, question):
 
 @pytest.mark.parametrize("mode", ["simple", "precise"])
 def test_with_a_model_the_chapter_is_summed_up_and_checked(ask, endpoint, mode):
-    endpoint.default = (
-        "Wang Xianzhi dealt in salt without a licence and fled to the marshes [1]. He became emperor [1]."
-    )
+    endpoint.default = f"{OUTLINE[0].rstrip('.')} [1]. He became emperor [1]."
     answer = ask(mode, "What is chapter 2 about?")
     (prompt,) = endpoint.prompts[-1:]
     assert "burnt the office at Puzhou" in prompt

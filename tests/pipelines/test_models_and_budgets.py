@@ -37,12 +37,8 @@ def runner_of(llm, library, tmp_path, opened, monkeypatch):
     monkeypatch.setenv("SHIGUAN_PIPELINES_DIR", str(tmp_path))
 
     def load(mode, **sections):
-        models = {
-            "models": named(llm, "normal", "strong", "cheap", "judge", price_in=1.0, price_out=3.0),
-            "roles": ROLES,
-        }
-        # What was kept from another question of the test is no call, and here calls are counted.
-        return opened(mode_with(tmp_path, mode, models=models, **sections), library)
+        models = named(llm, "normal", "strong", "cheap", "judge", price_in=1.0, price_out=3.0)
+        return opened(mode_with(tmp_path, mode, models={"models": models, "roles": ROLES}, **sections), library)
 
     return load
 
@@ -73,7 +69,7 @@ def adds_up(answer, llm):
 
 def test_helpers_take_the_cheap_one_answers_the_normal_one(llm, runner_of):
     answer = runner_of("advanced").ask("Why was the two-tax reform of 780 proposed by Yang Yan?", tenant_id="a")
-    assert answer["metadata"]["model"] == "normal"
+    assert (answer["metadata"]["model"], answer["metadata"]["budget"]) == ("normal", None)
     found = by_stage(answer)
     assert found.pop("generator") == "normal"
     assert set(found.values()) == {"cheap"}
@@ -81,8 +77,7 @@ def test_helpers_take_the_cheap_one_answers_the_normal_one(llm, runner_of):
 
 
 def test_a_hard_question_takes_the_strong_one(llm, runner_of):
-    runner = runner_of("advanced")
-    answer = runner.ask(HARD, tenant_id="a", explain=True)
+    answer = runner_of("advanced").ask(HARD, tenant_id="a", explain=True)
     assert answer["metadata"]["explain"]["analysis"]["complexity"] >= 7
     assert by_stage(answer)["generator"] == "strong"
     assert [call["role"] for call in answer["metadata"]["calls"] if call["stage"] == "generator"] == ["answer_strong"]
@@ -158,25 +153,14 @@ def test_fewer_calls_leave_out_the_helpers_and_then_the_answer(llm, runner_of, m
     assert any("did without a model" in warning for warning in metadata["warnings"]) is bool(refused)
 
 
-def test_without_a_budget_nothing_is_said_of_one(llm, runner_of):
-    answer = runner_of("simple").ask(QUESTION, tenant_id="a")
-    assert answer["metadata"]["budget"] is None
-
-
 def test_the_files_own_limits_hold_for_every_question(llm, runner_of):
-    runner = runner_of("simple", budget={"calls": 0})
-    answer = runner.ask(QUESTION, tenant_id="a", budget={"calls": 5})
+    answer = runner_of("simple", budget={"calls": 0}).ask(QUESTION, tenant_id="a", budget={"calls": 5})
     assert (answer["status"], answer["metadata"]["budget"]["limits"]) == ("quoted", {"calls": 0})
 
 
 FAULTS = [
-    {"status": 500},
-    {"status": 429},
-    {"status": 400},
-    {"reset": True},
-    {"malformed": True},
-    {"truncate_after": 3},
-]
+    {"status": 500}, {"status": 429}, {"status": 400}, {"reset": True}, {"malformed": True}, {"truncate_after": 3},
+]  # fmt: skip
 
 
 def random_budget(chance):

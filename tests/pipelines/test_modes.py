@@ -4,6 +4,8 @@ import pytest
 from tests.doubles.small_library import TEXTS
 
 from shiguan.engine.runner import Runner
+from shiguan.errors import AnswerError
+from shiguan.llm.prompts import not_found_sentence
 
 MODES = ["simple", "advanced", "precise", "agent"]
 # How many calls a question may take at most, and how many of them one after the other.
@@ -46,19 +48,16 @@ def test_an_odd_question_finds_what_is_there_or_nothing(runner, query):
     assert bool(answer["citations"]) is (answer["status"] in ("quoted", "closest"))
 
 
-def test_a_quotation_is_what_stands_at_its_place_in_the_stored_passage(library, runner):
+def test_a_quotation_is_what_stands_at_its_place_in_the_stored_passage(runner):
     answer = runner.ask("安祿山在哪裡起兵？", tenant_id="a")
     assert "范阳" in answer["answer"]
-    for citation in answer["citations"]:
-        stored = TEXTS[citation["source"]]
-        assert stored[citation["start"] : citation["end"]] == citation["quote"]
-        place = citation["claim"]
-        assert answer["answer"][place["start"] : place["end"]].replace("**", "").removeprefix("> ") == citation["quote"]
+    for one in answer["citations"]:
+        assert TEXTS[one["source"]][one["start"] : one["end"]] == one["quote"]
+        shown = answer["answer"][one["claim"]["start"] : one["claim"]["end"]]
+        assert shown.replace("**", "").removeprefix("> ") == one["quote"]
 
 
 def test_what_the_sources_do_not_say_gets_the_modes_own_sentence(runner, mode):
-    from shiguan.llm.prompts import not_found_sentence
-
     answer = runner.ask("Who invented the telephone in Boston?", tenant_id="a")
     assert (answer["status"], answer["citations"]) == ("not_found", [])
     assert answer["answer"] == not_found_sentence(mode, "en")
@@ -68,8 +67,7 @@ def test_what_the_sources_do_not_say_gets_the_modes_own_sentence(runner, mode):
     "question",
     [
         "Who proposed the two-tax reform?",
-        "Why did the state's income change between 758 and 780, and how did the two-tax reform relate to the salt "
-        "monopoly?",
+        "Why did the state's income change between 758 and 780, and how did the reform relate to the salt monopoly?",
         "Compare the salt monopoly with the two-tax reform.",
     ],
 )
@@ -83,17 +81,13 @@ def test_a_question_costs_no_more_calls_than_the_mode_promises(llm, library, mod
     assert answer["metadata"]["llm_calls"] == llm.calls
 
 
-def test_an_endpoint_that_fails_for_good_is_an_error_that_names_the_stage(llm, library, mode, monkeypatch):
-    from shiguan.errors import AnswerError
-
+def test_an_endpoint_that_fails_for_good_is_an_error_that_names_the_stage(llm, library, mode):
     llm.next(times=50, status=400)
     with Runner("embedded", mode, data_dir=library) as runner, pytest.raises(AnswerError, match="generator"):
         runner.ask("Who proposed the two-tax reform?", tenant_id="a")
 
 
 def test_no_model_is_asked_where_nothing_was_found(llm, library, mode):
-    from shiguan.llm.prompts import not_found_sentence
-
     with Runner("embedded", mode, data_dir=library) as runner:
         answer = runner.ask("Who invented the telephone in Boston?", tenant_id="nobody")
     assert (answer["status"], answer["answer"]) == ("not_found", not_found_sentence(mode, "en"))
@@ -102,8 +96,6 @@ def test_no_model_is_asked_where_nothing_was_found(llm, library, mode):
 
 
 def test_no_model_answers_below_the_threshold_of_a_caller(llm, library, mode):
-    from shiguan.llm.prompts import not_found_sentence
-
     with Runner("embedded", mode, data_dir=library) as runner:
         answer = runner.ask("Who invented the telephone in Boston?", tenant_id="a", confidence_threshold=0.5)
     assert (answer["status"], answer["answer"]) == ("not_found", not_found_sentence(mode, "en"))
@@ -131,23 +123,6 @@ def test_the_explanation_tells_what_each_stage_did(runner, mode):
         assert set(explained) == {"analysis", "queries", "hypothetical_passages", "source", "memory", *own}
         assert explained["queries"] == [question]
         assert explained["analysis"]["language"] == "en"
-
-
-@pytest.mark.parametrize(
-    ("said", "verdict"),
-    [
-        ("In 755 An Lushan raised an army in Fanyang. [1]", "partial"),
-        ("Penguins breed on the southern ice in winter. [1]", "unsupported"),
-        ("In 763 An Lushan raised an army in Fanyang. [1]", "unsupported"),
-    ],
-)
-def test_an_english_answer_on_chinese_passages_is_checked(library, llm, said, verdict):
-    llm.default = said
-    with Runner("embedded", "simple", data_dir=library) as runner:
-        answer = runner.ask("Where did An Lushan raise an army?", tenant_id="a", filters=TANG)
-    (claim,) = answer["metadata"]["claims"]
-    assert claim["verdict"] == verdict
-    assert [one["source"] for one in answer["citations"]] == ["tang.txt"] * (verdict == "partial")
 
 
 def test_precise_without_a_judge_shows_nothing_that_only_another_language_has_in_part(library, llm):

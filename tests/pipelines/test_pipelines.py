@@ -108,39 +108,35 @@ class OneAxis:
 # As the embedded retrievers scale them: how far above the mean of what was found.
 WORDS = {"words": 1.25, "both": 1.0, "low": 0.25}
 VECTORS = {"both": 1.5, "vectors": 0.75, "far": 0.5}
+FUSED = {
+    # Half of each list's score, added up.
+    "merge": {"both": 1.25, "words": 0.625, "vectors": 0.375, "far": 0.25, "low": 0.125},
+    # 1 / (60 + rank) of each list, to the best possible.
+    "reciprocal_rank_fusion": {
+        "both": (61 / 62 + 1) / 2, "words": 1 / 2, "vectors": 61 / 62 / 2, "low": 61 / 63 / 2, "far": 61 / 63 / 2,
+    },
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
     "deployment", ["embedded", *(pytest.param(name, marks=mark) for name, mark in FOR_SERVERS.items())]
 )
-@pytest.mark.parametrize("join_mode", ["merge", "reciprocal_rank_fusion"])
+@pytest.mark.parametrize("join_mode", FUSED)
 def test_rank_fusion_is_one_word_away_in_simple(deployment, join_mode, tmp_path):
     file = swapped(deployment, join_mode, tmp_path)
     loaded = load_pipeline(deployment, file, outputs=["documents"])
-    stand_ins = {
-        "bm25_retriever": Remembered(WORDS),
-        "embedding_retriever": Remembered(VECTORS),
-        "text_embedder": OneAxis(),
-    }
     pipeline = AsyncPipeline()
-    for node in ("bm25_retriever", "embedding_retriever", "text_embedder", "joiner"):
-        # A component belongs to one pipeline, so the file's own are taken out of theirs.
-        stand_in = stand_ins.get(node) or loaded.remove_component(node)
-        pipeline.add_component(node, stand_in)
+    pipeline.add_component("bm25_retriever", Remembered(WORDS))
+    pipeline.add_component("embedding_retriever", Remembered(VECTORS))
+    pipeline.add_component("text_embedder", OneAxis())
+    # A component belongs to one pipeline, so the file's own is taken out of its.
+    pipeline.add_component("joiner", loaded.remove_component("joiner"))
     for edge in definition(file)["connections"]:
         if edge["sender"].split(".")[0] in pipeline.graph and edge["receiver"].split(".")[0] in pipeline.graph:
             pipeline.connect(edge["sender"], edge["receiver"])
     data = {"bm25_retriever": {"query": "q"}, "text_embedder": {"text": "q"}}
     found = {document.id: document.score for document in pipeline.run(data)["joiner"]["documents"]}
-    if join_mode == "merge":
-        # Half of each list's score, added up.
-        expected = {"both": 1.25, "words": 0.625, "vectors": 0.375, "far": 0.25, "low": 0.125}
-    else:
-        # 1 / (60 + rank) of each list, to the best possible.
-        expected = {
-            "both": (61 / 62 + 1) / 2, "words": 1 / 2, "vectors": 61 / 62 / 2, "low": 61 / 63 / 2, "far": 61 / 63 / 2
-        }  # fmt: skip
-    assert found == pytest.approx(expected)
+    assert found == pytest.approx(FUSED[join_mode])
     assert next(iter(found)) == "both"
 
 

@@ -1,7 +1,7 @@
 """The prompts of a conversation, read off the wire: each begins like the one before it and only adds to it."""
 
 import re
-from itertools import pairwise, takewhile
+from itertools import pairwise, product, takewhile
 
 import pytest
 from tests.doubles.small_library import TENANT
@@ -22,14 +22,10 @@ QUESTIONS = [
 def data(tmp_path_factory):
     """Eight chapters on one man's office, each longer than two hundred tokens."""
     folder = tmp_path_factory.mktemp("office")
+    memorial = "Liu Yan wrote in memorial {} that the {} of the canal office be {} before the {} tax."
+    about = list(enumerate(product(("bought", "sold"), THEMES), start=1))
     chapters = [
-        f"# Of {theme}\n\n"
-        + " ".join(
-            f"Liu Yan wrote in memorial {at} that the {theme} of the canal office be {verb} before the {other} tax."
-            for at, (verb, other) in enumerate(
-                ((verb, other) for verb in ("bought", "sold") for other in THEMES), start=1
-            )
-        )
+        f"# Of {theme}\n\n" + " ".join(memorial.format(at, theme, verb, other) for at, (verb, other) in about)
         for theme in THEMES
     ]
     (folder / "office.md").write_text("\n\n".join(chapters), encoding="utf-8")
@@ -80,9 +76,7 @@ def test_five_turns_on_one_topic_reuse_most_of_the_prompt_before(make_runner, ll
 def test_turns_are_messages_of_their_roles_and_marks_go_on_counting(make_runner, llm):
     runner = make_runner("simple")
     runner.ask(QUESTIONS[0], tenant_id=TENANT, conversation_id="roles", top_k=1)
-    llm.default = (
-        "Liu Yan wrote that the salt of the canal office be stored. [1] He wrote of the tea of the office. [2]"
-    )
+    llm.default += " He wrote of the tea of the office. [2]"
     answer = runner.ask("What did Liu Yan write of the tea?", tenant_id=TENANT, conversation_id="roles", top_k=1)
     messages = llm.requests[-1].body["messages"]
     while "<sources>\n" not in messages[-1]["content"]:  # a summary that was written meanwhile

@@ -18,7 +18,6 @@ TEXTS = {
 HOPS = "Where was the general who took Caizhou in the snow born?"
 HALVES = "Who set up the salt monopoly of the Tang, and who proposed the tax reform that followed it?"
 FIRST, SECOND = "Who took Caizhou in the snow?", "Where was {1} born?"
-NOT_FOUND = not_found_sentence("simple", "en")
 
 
 def plan(*questions):
@@ -29,7 +28,7 @@ def asks(question):
     """Match the call that asks a sub-question, the last words of its prompt."""
     return lambda call: (
         "You answer one part of a larger question" in call.prompt
-        and (f"<question>\n{question}\n</question>" in call.prompt)
+        and f"<question>\n{question}\n</question>" in call.prompt
     )
 
 
@@ -65,6 +64,13 @@ def two_hops(llm):
     llm.rule(asks(FIRST), cites("caizhou.txt", "Caizhou was taken by the general Li Su", "Li Su"))
     llm.rule(asks("Where was Li Su born?"), cites("lisu.txt", "Li Su was born in Lintao", "Lintao"))
     return llm
+
+
+@pytest.fixture
+def half_answered(two_hops):
+    two_hops.rule(asks("Where was Li Su born?"), {"answer": "", "key": ""})
+    two_hops.default = "Caizhou was taken by the general Li Su."
+    return two_hops
 
 
 def ask(library, question, **options):
@@ -111,32 +117,28 @@ def test_independent_parts_are_asked_side_by_side(library, llm):
     assert llm.calls == 2 + 2
 
 
-def test_what_has_no_answer_is_passed_on_and_named_in_the_answer(library, two_hops):
-    two_hops.rule(asks("Where was Li Su born?"), {"answer": "", "key": ""})
-    two_hops.default = "Caizhou was taken by the general Li Su."
+def test_what_has_no_answer_is_passed_on_and_named_in_the_answer(library, half_answered):
     answer = ask(library, HOPS)
-    assert f"Question: Where was Li Su born?\nAnswer: {NOT_FOUND}" in two_hops.prompts[-1]
+    not_found = not_found_sentence("simple", "en")
+    assert f"Question: Where was Li Su born?\nAnswer: {not_found}" in half_answered.prompts[-1]
     assert answer["answer"].endswith("The sources do not say: Where was Li Su born?")
     assert [claim["verdict"] for claim in answer["metadata"]["claims"]] == ["partial"]
 
 
 def test_sub_questions_see_the_tenants_own_passages_alone(library, llm):
+    llm.rule("You reword questions", plan((FIRST, []), (SECOND, [1])))
     with Runner("embedded", "advanced", data_dir=library) as runner:
-        llm.rule("You reword questions", plan((FIRST, []), (SECOND, [1])))
         answer = runner.ask(HOPS, tenant_id="b")
     assert answer["status"] == "not_found"
     assert not any("Li Su" in prompt for prompt in llm.prompts)
     assert [sub["status"] for sub in answer["metadata"]["sub_questions"]] == ["not_found", "not_found"]
 
 
-def test_a_part_that_the_engine_names_as_missing_is_the_last_token_too(library, two_hops):
-    two_hops.rule(asks("Where was Li Su born?"), {"answer": "", "key": ""})
-    two_hops.default = "Caizhou was taken by the general Li Su."
-
+@pytest.mark.usefixtures("half_answered")
+def test_a_part_that_the_engine_names_as_missing_is_the_last_token_too(library):
     async def told():
         with Runner("embedded", "advanced", data_dir=library) as runner:
             return [event.data["text"] async for event in runner.stream(HOPS, tenant_id="a") if event.name == "token"]
 
-    assert "".join(asyncio.run(told())) == (
-        "Caizhou was taken by the general Li Su. [1]\n\nThe sources do not say: Where was Li Su born?"
-    )
+    missing = "The sources do not say: Where was Li Su born?"
+    assert "".join(asyncio.run(told())) == f"Caizhou was taken by the general Li Su. [1]\n\n{missing}"

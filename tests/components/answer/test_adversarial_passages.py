@@ -121,13 +121,6 @@ def test_goal_and_feedback_do_not_help_an_attack(attack):
     assert find_marks(user.split("<feedback>")[-1]) == []
 
 
-@pytest.fixture
-def endpoint(stand_in_llm, monkeypatch):
-    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
-    monkeypatch.setenv("OPENAI_API_KEY", "any")
-    return stand_in_llm
-
-
 @pytest.mark.parametrize("mode", MODES)
 def test_a_model_over_http_gets_two_messages_and_its_citations_mean_what_they_say(endpoint, mode):
     generator = ConfiguredChatGenerator()

@@ -19,12 +19,16 @@ def run(documents, query=QUERY, *, cosines=(0.93, 0.8), needs_documents=True, **
     return gate.run(documents, query, nearest=[near(one) for one in cosines], **more)
 
 
+def likely(nearest, query=QUERY, read=None):
+    return AnswerabilityGate().run([read or passage()], query, nearest=nearest)["confidence"]
+
+
 def test_what_was_found_goes_on_and_is_told_how_likely_it_answers():
     documents = [passage()]
-    likely, unlikely = run(documents), run(documents, "What is the capital of France?", cosines=(0.76, 0.75))
-    assert (likely["documents"], unlikely["documents"]) == (documents, documents)
-    assert "outcome" not in likely.keys() | unlikely.keys()
-    assert unlikely["confidence"] < 0.15 < 0.5 < likely["confidence"]
+    near_it, far = run(documents), run(documents, "What is the capital of France?", cosines=(0.76, 0.75))
+    assert (near_it["documents"], far["documents"]) == (documents, documents)
+    assert "outcome" not in near_it.keys() | far.keys()
+    assert far["confidence"] < 0.15 < 0.5 < near_it["confidence"]
 
 
 def test_where_nothing_was_found_no_model_is_asked():
@@ -62,18 +66,14 @@ def test_an_amount_in_money_that_no_passage_names_is_not_there(question, said, t
 
 @pytest.mark.parametrize("nearest", [[], [near(0.8, "another")]])
 def test_where_no_vector_tells_of_the_passages_their_words_decide(nearest):
-    gate = AnswerabilityGate()
-    assert gate.run([passage()], QUERY, nearest=nearest)["confidence"] == pytest.approx(0.5, abs=0.2)
-    assert gate.run([passage()], "What is the capital of France?", nearest=nearest)["confidence"] < 0.15
+    assert likely(nearest) == pytest.approx(0.5, abs=0.2)
+    assert likely(nearest, "What is the capital of France?") < 0.15
 
 
 def test_a_passage_that_is_not_among_the_nearest_is_far_once_every_passage_has_its_vector():
     """With its words alone it may be likely; that its vector is farther than fifty others says that it is not."""
-    words = run([passage()], cosines=())["confidence"]
-    gate = AnswerabilityGate()
-    waiting = gate.run([passage()], QUERY, nearest=[near(0.82, "another")])["confidence"]
-    complete = gate.run([passage()], QUERY, nearest=[near(0.82, "another", all_embedded=True)])["confidence"]
-    assert complete < 0.3 < waiting == words
+    waiting = likely([near(0.82, "another")])
+    assert likely([near(0.82, "another", all_embedded=True)]) < 0.3 < waiting == likely([])
 
 
 @pytest.mark.parametrize(
@@ -90,8 +90,8 @@ def test_a_passage_that_is_not_among_the_nearest_is_far_once_every_passage_has_i
 )
 def test_a_question_that_denies_is_hardly_answered_by_a_sentence_that_does_not(question, said, denied):
     text = f"The city was large. {said} He had horsemen. The rebels never rested."
-    likely = run([passage(text, sentence=said)], question, cosines=(0.95,))["confidence"]
-    assert likely > 0.3 if denied else likely == 0.1
+    found = likely([near(0.95)], question, passage(text, sentence=said))
+    assert found > 0.3 if denied else found == 0.1
 
 
 def test_a_question_that_denies_of_a_passage_without_sentences_is_hardly_answered():
@@ -100,7 +100,7 @@ def test_a_question_that_denies_of_a_passage_without_sentences_is_hardly_answere
 
 def test_a_cosine_that_was_scaled_counts_as_it_was():
     scaled = [Document(id="c", score=1.0, meta={"parent_id": "p1", "language": "en", "raw_score": 0.93}), near(0.8)]
-    assert AnswerabilityGate().run([passage()], QUERY, nearest=scaled)["confidence"] == run([passage()])["confidence"]
+    assert likely(scaled) == likely([near(0.93), near(0.8)])
 
 
 @pytest.mark.parametrize(("threshold", "goes_on"), [(0.0, True), (1.0, False), (None, True)])
@@ -148,11 +148,7 @@ def test_the_gap_is_what_another_language_has_nearer_than_that_of_the_first_pass
     assert signals_of(QUERY, [passage()], found).language_gap == pytest.approx(0.1)
     assert signals_of(QUERY, [passage()], [near(0.9), near(0.8, "p2", "zh")]).language_gap == 0.0
     assert signals_of(QUERY, [passage()], [near(0.9, "p2", "zh")]).language_gap == 0.0
-    gap = (
-        run([passage()])["confidence"]
-        - AnswerabilityGate().run([passage()], QUERY, nearest=[near(0.96, "p2", "zh"), near(0.93)])["confidence"]
-    )
-    assert gap > 0.1
+    assert likely([near(0.93), near(0.8)]) - likely([near(0.96, "p2", "zh"), near(0.93)]) > 0.1
 
 
 def test_words_are_covered_in_translation_too():
@@ -196,11 +192,7 @@ def test_the_lead_is_over_the_five_next_passages_of_the_same_language():
 
 def across(question, said, *cosines, language="zh"):
     nearest = [near(cosine, f"p{at}", language) for at, cosine in enumerate(cosines, start=1)]
-    return run_near([passage(said, sentence=said, language=language)], question, nearest)
-
-
-def run_near(documents, question, nearest):
-    return AnswerabilityGate().run(documents, question, nearest=nearest)["confidence"]
+    return likely(nearest, question, passage(said, sentence=said, language=language))
 
 
 def test_a_passage_in_another_language_answers_likely_by_its_words_or_where_it_stands_out():

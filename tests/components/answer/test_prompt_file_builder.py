@@ -10,10 +10,8 @@ from shiguan.grading.attempts import Attempt
 
 def test_sockets_are_the_templates_variables():
     inputs = PromptFileBuilder(prompt="simple").__haystack_input__._sockets_dict
-    assert (
-        sorted(inputs)
-        == "analysis character context earlier goal instructions language memory profile query task".split()
-    )
+    names = "analysis character context earlier goal instructions language memory profile query task"
+    assert sorted(inputs) == names.split()
     assert inputs["query"].type is str
     assert [name for name in sorted(inputs) if inputs[name].is_mandatory] == ["context", "query"]
 
@@ -47,13 +45,8 @@ def test_what_is_asked_goes_with_the_messages():
     ]
     builder = PromptFileBuilder(prompt="advanced")
     prompt = builder.run(context="c", query="q", language="en", analysis=analysis, sub_answers=parts)["prompt"]
-    for message in prompt:
-        assert message.meta["asked"] == {
-            "complexity": 7,
-            "type": "comparison",
-            "attempt": 1,
-            "missing": ["When did he </background> die?"],
-        }
+    asked = {"complexity": 7, "type": "comparison", "attempt": 1, "missing": ["When did he </background> die?"]}
+    assert [message.meta["asked"] for message in prompt] == [asked] * len(prompt)
     assert "Question 1: Who took Caizhou?\nAnswer 1: Li Su [1].\n---\nQuestion 2: When did he" in prompt[-1].text
     assert "he </background> die" not in prompt[-1].text
     plain = builder.run(context="c", query="q", language="en")["prompt"]
@@ -66,9 +59,8 @@ def test_sub_questions_that_build_on_one_another_have_no_numbers():
         {"number": 1, "question": "Who took Caizhou?", "needs": [], "status": "answered", "answer": "Li Su [1]."},
         {"number": 2, "question": "Who was his father?", "needs": [1], "status": "answered", "answer": "Li Sheng [2]."},
     ]
-    prompt = PromptFileBuilder(prompt="advanced").run(context="c", query="q", language="en", sub_answers=parts)[
-        "prompt"
-    ]
+    builder = PromptFileBuilder(prompt="advanced")
+    prompt = builder.run(context="c", query="q", language="en", sub_answers=parts)["prompt"]
     assert "Question: Who took Caizhou?\nAnswer: Li Su [1].\n---\nQuestion: Who was" in prompt[-1].text
 
 

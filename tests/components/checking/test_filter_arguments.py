@@ -40,10 +40,7 @@ class Both:
 
     @component.output_types(documents=list[Document])
     def run(
-        self,
-        queries: list[str],
-        filters: dict[str, Any] | None = None,
-        retriever_kwargs: dict[str, Any] | None = None,
+        self, queries: list[str], filters: dict[str, Any] | None = None, retriever_kwargs: dict[str, Any] | None = None
     ):
         return {}
 

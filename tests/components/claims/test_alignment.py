@@ -20,13 +20,21 @@ def support(claim, *passages):
     return checked.support, checked.quote
 
 
+def read_as(monkeypatch, vectors):
+    """Give the tokens of each text these vectors."""
+    monkeypatch.setattr(
+        "shiguan.claims.alignment._token_vectors",
+        lambda text: ([(0, 1)] * len(vectors[text]), np.array(vectors[text], np.float16)),
+    )
+
+
+def missing(*_):
+    raise ModelMissingError("no weights")
+
+
 def test_the_share_is_the_mean_of_each_tokens_highest_cosine(monkeypatch):
-    vectors = {"claim": [[1, 0], [0, 1]], "near": [[0, 1], [3 / 5, 4 / 5]], "far": [[-1, 0]], "": np.zeros((0, 2))}
-
-    def read(text):
-        return [(0, 1)] * len(vectors[text]), np.array(vectors[text], np.float16)
-
-    monkeypatch.setattr("shiguan.claims.alignment._token_vectors", read)
+    near = [[0, 1], [3 / 5, 4 / 5]]
+    read_as(monkeypatch, {"claim": [[1, 0], [0, 1]], "near": near, "far": [[-1, 0]], "": np.zeros((0, 2))})
     alignment = Alignment()
     assert alignment.best("claim", ["far", "near"]) == (pytest.approx(0.8, abs=1e-3), 1)
     assert alignment.best("claim", ["far"]) == (pytest.approx(-0.5), 0)
@@ -34,11 +42,7 @@ def test_the_share_is_the_mean_of_each_tokens_highest_cosine(monkeypatch):
 
 
 def test_across_languages_texts_are_projected_and_tokens_weighted(monkeypatch):
-    vectors = {"claim": [[1, 0], [0, 1]], "text": [[1, 0]]}
-    monkeypatch.setattr(
-        "shiguan.claims.alignment._token_vectors",
-        lambda text: ([(0, 1)] * len(vectors[text]), np.array(vectors[text], np.float16)),
-    )
+    read_as(monkeypatch, {"claim": [[1, 0], [0, 1]], "text": [[1, 0]]})
     turned = {"text_in": [[1], [0]], "text_out": [[-1, 1]]}  # (1, 0) becomes (0, 1)
     alike = {"claim_in": [[0], [0]], "claim_out": [[0, 0]]}
     # Weights of ln(1 + 3) and ln(1 + 1): the first token counts twice as much.
@@ -54,12 +58,11 @@ def test_a_text_lies_wholly_beside_itself():
 
 
 def test_names_and_numbers_are_left_to_the_rules_that_compare_them():
-    alignment = Alignment()
-    shares = [
-        alignment.best(claim, [TAKE])[0]
-        for claim in ("郭子仪把女儿卖给了商人。", "郭子仪把女儿卖给了商人，时在763年。")
-    ]
-    assert max(shares) < alignment.best("把长安夺回了。", [TAKE])[0] - 0.15
+    told, *invented = (
+        Alignment().best(claim, [TAKE])[0]
+        for claim in ("把长安夺回了。", "郭子仪把女儿卖给了商人。", "郭子仪把女儿卖给了商人，时在763年。")
+    )
+    assert max(invented) < told - 0.15
 
 
 def test_every_token_of_a_long_text_has_a_vector_and_a_place():
@@ -130,9 +133,6 @@ def test_a_number_of_another_place_of_the_passage_does_not_stand_beside_a_claim_
 
 
 def test_without_the_model_words_names_and_numbers_decide(monkeypatch):
-    def missing():
-        raise ModelMissingError("no weights")
-
     monkeypatch.setattr("shiguan.claims.alignment.engine", missing)
     assert support("Guo Ziyi recovered the capital. [1]")[0].verdict == "partial"
     assert support("The general rebelled. [1]")[0].verdict == "unsupported"
@@ -154,16 +154,10 @@ PIER = (
 @pytest.mark.parametrize(
     ("told", "invented"),
     [
-        (
-            "Frozen water swept the landing stage away overnight.",
-            "Captain Hollis asked the town to pay for his lost sloop.",
-        ),
-        (
-            "He only noticed on waking that his boat had been carried away by the current.",
-            "Hollis later married the harbour master's daughter.",
-        ),
+        ("Frozen water swept the landing stage away overnight.", "Captain Hollis asked the town to pay for his lost sloop."),
+        ("He only noticed on waking that his boat had been carried away by the current.", "Hollis later married the harbour master's daughter."),
     ],
-)
+)  # fmt: skip
 def test_what_is_told_in_other_words_is_likelier_than_what_is_invented_in_those_of_the_passage(told, invented):
     alignment = Alignment()
     alone = {claim: alignment.best(claim, [PIER])[0] for claim in (told, invented)}
@@ -184,8 +178,5 @@ def test_the_judge_raises_and_lowers_an_alignment(monkeypatch):
 
 
 def test_without_the_judge_the_alignment_stays(monkeypatch):
-    def missing(*_):
-        raise ModelMissingError("no weights")
-
     monkeypatch.setattr("shiguan.claims.alignment._log_odds", missing)
     assert Alignment().confirmed("The ice took it.", PIER, (0, len(PIER)), 0.5) == 0.5

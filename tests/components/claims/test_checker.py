@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 
 import pytest
 from haystack import Document
@@ -104,34 +105,36 @@ def cited(answer, *, passages=None, **graded):
     return found.meta
 
 
+def graded(answer):
+    return HallucinationGrader(on_unsupported="mark").run([ChatMessage.from_assistant(answer)], documents())["verdicts"]
+
+
+def streamed(answer):
+    stream = AnswerCheck(documents())
+    for letter in answer:
+        stream.add(letter)
+    stream.close()
+    return stream.finished()
+
+
 @pytest.mark.parametrize(("text", "verdict", "marks"), TABLE)
 def test_all_modes_agree_on_the_claim_and_on_each_mark(text, verdict, marks):
-    graded = HallucinationGrader(on_unsupported="mark").run([ChatMessage.from_assistant(text)], documents())["verdicts"]
-    simple, precise = cited(text), cited(text, verdicts=graded)
-    stream = AnswerCheck(documents())
-    stream.add(text)
-    stream.close()
-    streamed = stream.finished()
     checker = ClaimChecker(PASSAGES)
-    checked = checker.check(split_claims(text))
-    verdicts = {
-        "checker": [one.support.verdict for one in checked],
-        "grader": [one["verdict"] for one in graded],
-        "simple": [one["verdict"] for one in simple["claims"]],
-        "precise": [one["verdict"] for one in precise["claims"]],
-        "stream": [one["verdict"] for one in streamed],
-    }
-    assert verdicts == {name: [verdict] for name in verdicts}
+    assert [one.support.verdict for one in checker.check(split_claims(text))] == [verdict]
+    verdicts, stream = graded(text), streamed(text)
+    simple, precise = cited(text), cited(text, verdicts=verdicts)
+    told = {"grader": verdicts, "simple": simple["claims"], "precise": precise["claims"], "stream": stream}
+    for name, claims in told.items():
+        assert [one["verdict"] for one in claims] == [verdict], name
     (claim,) = split_claims(text).claims
     relations = {number: checker.relation(claim.text, number).verdict for number in marks}
     assert relations == marks
     shown = SHOWN.get(text) or {number: one for number, one in marks.items() if one == YES}
-    for name, found in (("simple", simple), ("stream", streamed[0])):
+    for name, found in (("simple", simple), ("stream", stream[0])):
         assert {one["number"]: one["verdict"] for one in found["citations"]} == shown, name
     # Where the grader names this passage, its verdict is about all of them.
     assert [one["number"] for one in precise["citations"]] == list(shown)
-    numbers = list(claim.numbers)
-    assert score_citations(text, PASSAGES).recalled == bool(numbers and YES in marks.values())
+    assert score_citations(text, PASSAGES).recalled == bool(claim.numbers and YES in marks.values())
 
 
 @pytest.mark.parametrize(
@@ -148,10 +151,7 @@ def test_clauses_that_different_passages_support_are_claims_of_their_own(text, s
     (found,) = CitationExtractor().run([ChatMessage.from_assistant(text)], documents())["answers"]
     assert found.data == shown
     assert [one["verdict"] for one in found.meta["claims"]] == [YES, YES]
-    stream = AnswerCheck(documents())
-    stream.add(text)
-    stream.close()
-    assert [one["numbers"] for one in stream.finished()] == [one["numbers"] for one in found.meta["claims"]]
+    assert [one["numbers"] for one in streamed(text)] == [one["numbers"] for one in found.meta["claims"]]
 
 
 @pytest.mark.parametrize(("text", "verdict", "marks"), TABLE[::3])
@@ -164,15 +164,9 @@ def test_a_verdict_does_not_depend_on_the_rest_of_the_answer(text, verdict, mark
 
 
 def test_a_graders_verdict_counts_and_a_mark_of_another_passage_goes():
-    text = "The commander turned upon the dynasty [1][2]."
-    verdict = {
-        "text": "The commander turned upon the dynasty.",
-        "verdict": YES,
-        "score": 0.9,
-        "reason": "a judge said so",
-    }
-    verdict |= {"number": 1, "support": {"start": 0, "end": 47}}
-    found = cited(text, verdicts=[verdict])
+    verdict = {"text": "The commander turned upon the dynasty.", "verdict": YES, "score": 0.9}
+    verdict |= {"reason": "a judge said so", "number": 1, "support": {"start": 0, "end": 47}}
+    found = cited("The commander turned upon the dynasty [1][2].", verdicts=[verdict])
     assert [(one["verdict"], one["score"], one["reason"]) for one in found["claims"]] == [(YES, 0.9, "a judge said so")]
     assert [(one["number"], one["verdict"]) for one in found["citations"]] == [(1, YES)]
     assert [(one["kind"], one["was"], one["numbers"]) for one in found["changes"]] == [("dropped", [1, 2], [1])]
@@ -180,17 +174,16 @@ def test_a_graders_verdict_counts_and_a_mark_of_another_passage_goes():
 
 
 def test_a_graded_claim_without_a_mark_gets_that_of_its_passage():
-    verdict = {
-        "text": "The commander turned.",
-        "verdict": YES,
-        "score": 0.9,
-        "reason": "",
-        "number": 1,
-        "support": None,
-    }
-    assert [one["number"] for one in cited("The commander turned.", verdicts=[verdict])["citations"]] == [1]
-    unsupported = {**verdict, "verdict": NO}
-    assert cited("The commander turned.", verdicts=[unsupported])["citations"] == []
+    for verdict, numbers in ((YES, [1]), (NO, [])):
+        found = {
+            "text": "The commander turned.",
+            "verdict": verdict,
+            "score": 0.9,
+            "reason": "",
+            "number": 1,
+            "support": None,
+        }
+        assert [one["number"] for one in cited("The commander turned.", verdicts=[found])["citations"]] == numbers
 
 
 def test_what_states_nothing_has_no_verdict_and_no_mark():
@@ -230,23 +223,13 @@ CLAUSES = [
 @pytest.mark.parametrize(("text", "expected"), CLAUSES)
 def test_each_clause_has_its_own_verdict_in_every_mode_and_in_the_stream(text, expected):
     def told(claims):
-        return [
-            (one["text"].split(" ⚠")[0].split("⚠")[0].split(" [")[0].split("[")[0], one["verdict"]) for one in claims
-        ]
+        return [(re.split(r" ?[⚠\[]", one["text"])[0], one["verdict"]) for one in claims]
 
     simple = cited(text)["claims"]
-    graded = HallucinationGrader(on_unsupported="mark").run([ChatMessage.from_assistant(text)], documents())["verdicts"]
-    stream = AnswerCheck(documents())
-    for letter in text:
-        stream.add(letter)
-    stream.close()
-    streamed = stream.finished()
-    verdicts = [verdict for _, verdict, _ in expected]
-    assert [one["verdict"] for one in simple] == verdicts
+    assert told(simple) == [(clause.rstrip("。."), verdict) for clause, verdict, _ in expected]
     assert [one["numbers"] for one in simple] == [numbers for _, _, numbers in expected]
-    assert [one["verdict"] for one in graded] == verdicts
-    assert told(streamed) == told(simple)
-    assert [name for name, _ in told(simple)] == [name.rstrip("。.") for name, _, _ in expected]
+    assert [one["verdict"] for one in graded(text)] == [verdict for _, verdict, _ in expected]
+    assert told(streamed(text)) == told(simple)
 
 
 @pytest.mark.parametrize(
@@ -287,8 +270,7 @@ def test_untouched_evidence_is_supported_and_a_changed_number_is_not(public_data
     for row in rows:
         claim = row["evidences"][0]["text"]
         digits = [at for at, character in enumerate(claim) if character in "12345678"]
-        if digits:
-            at = digits[0]
+        for at in digits[:1]:
             other = claim[:at] + str(int(claim[at]) + 1) + claim[at + 1 :]
             changed.append(not is_supported(other, row["source"]))
     assert len(changed) > 50
@@ -347,15 +329,10 @@ def test_of_an_endless_answer_the_last_sentences_stay_whole(monkeypatch):
 @pytest.mark.parametrize(
     ("claim", "passage", "verdict", "reason"),
     [
-        ("Otto Hale fled to Rome.", "Only Otto Hale fled to Rome.", "partial", "“Only” before it"),
-        ("英国签署了这份协议。", "只有英国签署了这份协议。", "partial", "“只有” before it"),
-        (
-            "Soldiers ever reached the town.",
-            "No soldiers ever reached the town.",
-            "contradicted",
-            "only one of the two",
-        ),
-        ("攻下了整座都城。", "他几乎攻下了整座都城。", "contradicted", "only one of the two"),
+        ("Otto Hale fled to Rome.", "Only Otto Hale fled to Rome.", PART, "“Only” before it"),
+        ("英国签署了这份协议。", "只有英国签署了这份协议。", PART, "“只有” before it"),
+        ("Soldiers ever reached the town.", "No soldiers ever reached the town.", AGAINST, "only one of the two"),
+        ("攻下了整座都城。", "他几乎攻下了整座都城。", AGAINST, "only one of the two"),
     ],
 )
 def test_what_is_so_of_one_alone_is_no_denial_of_it_and_what_is_denied_is(claim, passage, verdict, reason):

@@ -42,13 +42,10 @@ def test_a_mark_that_is_not_its_claims_is_left_out_and_one_that_is_missing_is_ad
 @pytest.mark.parametrize(
     ("answer", "numbers", "shown"),
     [
-        ("He flew [2].", (), "He flew ⚠."),
-        ("He flew [2].", (2,), "He flew ⚠[2]."),
-        ("他会飞。[2]", (), "他会飞⚠。"),
-        ("He flew", (), "He flew ⚠"),
-        ("“He flew!”", (), "“He flew ⚠!”"),
+        ("He flew [2].", (), "He flew ⚠."), ("He flew [2].", (2,), "He flew ⚠[2]."), ("他会飞。[2]", (), "他会飞⚠。"),
+        ("He flew", (), "He flew ⚠"), ("“He flew!”", (), "“He flew ⚠!”"),
     ],
-)
+)  # fmt: skip
 def test_a_claim_without_support_has_a_sign_before_its_stop(answer, numbers, shown):
     text, ((start, end),) = write_cited(split_claims(answer), [numbers], verdict="unsupported")
     assert text == shown
@@ -70,21 +67,20 @@ BLOCKS = [
 ]
 
 
-def test_offset_moves_within_the_block():
-    assert anchor_at({"blocks": BLOCKS}, 3) == {"href": "a.xhtml", "offset": 3}
-    assert anchor_at({"blocks": BLOCKS}, 15) == {"href": "b.xhtml", "offset": 10}
-
-
-def test_a_place_between_blocks_has_the_parents_anchor():
-    assert anchor_at({"blocks": BLOCKS, "anchor": {"href": "a.xhtml"}}, 11) == {"href": "a.xhtml"}
-
-
-def test_pages_have_no_offset_to_move():
-    assert anchor_at({"anchor": {"page": 4}}, 100) == {"page": 4}
-
-
-def test_nothing_known_is_none():
-    assert anchor_at({}, 0) is None
+@pytest.mark.parametrize(
+    ("meta", "offset", "anchor"),
+    [
+        pytest.param({"blocks": BLOCKS}, 3, {"href": "a.xhtml", "offset": 3}, id="in the first block"),
+        pytest.param({"blocks": BLOCKS}, 15, {"href": "b.xhtml", "offset": 10}, id="in the second"),
+        pytest.param(
+            {"blocks": BLOCKS, "anchor": {"href": "a.xhtml"}}, 11, {"href": "a.xhtml"}, id="between: the parent's"
+        ),
+        pytest.param({"anchor": {"page": 4}}, 100, {"page": 4}, id="a page has no offset to move"),
+        pytest.param({}, 0, None, id="nothing known"),
+    ],
+)
+def test_an_anchor_moves_within_its_block(meta, offset, anchor):
+    assert anchor_at(meta, offset) == anchor
 
 
 def test_the_stored_anchor_is_not_changed():
@@ -95,18 +91,12 @@ def test_the_stored_anchor_is_not_changed():
 @pytest.mark.parametrize(
     ("scores", "scaled"),
     [
-        ([], []),
-        ([0.8, 0.2], [0.8, 0.2]),
-        ([12.0, 6.0, 0.0], [1.0, 0.5, 0.0]),
-        ([-2.0, 0.0, 2.0], [0.0, 0.5, 1.0]),
-        ([-2.0, -2.0], [0.5, 0.5]),
-        ([None, 0.4], [0.5, 0.4]),
-        ([None, None], [0.5, 0.5]),
-        ([0.7, 0.7], [0.7, 0.7]),
-        ([math.nan, 1.0], [0.5, 1.0]),
+        ([], []), ([0.8, 0.2], [0.8, 0.2]), ([12.0, 6.0, 0.0], [1.0, 0.5, 0.0]),
+        ([-2.0, 0.0, 2.0], [0.0, 0.5, 1.0]), ([-2.0, -2.0], [0.5, 0.5]), ([None, 0.4], [0.5, 0.4]),
+        ([None, None], [0.5, 0.5]), ([0.7, 0.7], [0.7, 0.7]), ([math.nan, 1.0], [0.5, 1.0]),
         ([math.inf, 0.5], [1.0, 0.5]),
     ],
-)
+)  # fmt: skip
 def test_scores_come_to_one_scale(scores, scaled):
     assert list(scaled_scores(dict(enumerate(scores))).values()) == scaled
 

@@ -44,17 +44,10 @@ def test_each_sentence_gets_its_marks(answer, claims):
 @pytest.mark.parametrize(
     "line",
     [
-        "# The rebellion",
-        "**Background.**",
-        "| Side | Outcome |\n|:--|--:|",
-        "The reasons are:",
-        "原因如下：",
-        "Yes.",
-        "Certainly!",
-        "是的。",
-        "Sure, of course.",
+        "# The rebellion", "**Background.**", "| Side | Outcome |\n|:--|--:|", "The reasons are:", "原因如下：",
+        "Yes.", "Certainly!", "是的。", "Sure, of course.",
     ],
-)
+)  # fmt: skip
 def test_what_claims_nothing_states_nothing(line):
     checker = ClaimChecker({1: "The rebellion of An Lushan began in 755."})
     # A word of assent is not even kept.

@@ -10,18 +10,12 @@ from shiguan.claims.claims import whole_reply, whole_sentences
     ("text", "whole"),
     [
         ("He rose [1]. Together they held more than 80", "He rose [1]."),
-        ("He rose [1]. It cost 3.", "He rose [1]."),
-        ("He rose [1].", "He rose [1]."),
-        ("He rose. [1]", "He rose. [1]"),
-        ("He rose. [1", "He rose."),
-        ("他起兵。[1]共有兵四十九万", "他起兵。[1]"),
-        ("他起兵。[1][2]", "他起兵。[1][2]"),
-        ("- He rose [1]\n- Together th", "- He rose [1]"),
-        ("“He rose!” [1]", "“He rose!” [1]"),
-        ("Half a sent", "Half a sent"),
-        ("<think>He rose. A", ""),
+        ("He rose [1]. It cost 3.", "He rose [1]."), ("He rose [1].", "He rose [1]."),
+        ("He rose. [1]", "He rose. [1]"), ("He rose. [1", "He rose."), ("他起兵。[1]共有兵四十九万", "他起兵。[1]"),
+        ("他起兵。[1][2]", "他起兵。[1][2]"), ("- He rose [1]\n- Together th", "- He rose [1]"),
+        ("“He rose!” [1]", "“He rose!” [1]"), ("Half a sent", "Half a sent"), ("<think>He rose. A", ""),
     ],
-)
+)  # fmt: skip
 def test_the_last_sentence_goes_if_it_is_not_whole(text, whole):
     assert whole_sentences(text) == whole
 

@@ -117,13 +117,6 @@ def test_a_number_alone_supports_nothing(claim):
     assert [one["verdict"] for one in shown(claim).meta["claims"]] == ["unsupported"]
 
 
-def test_the_graders_own_example_holds():
-    reply = "In 755 An Lushan rose at Fanyang [1]. He had three eyes [1]."
-    graded = HallucinationGrader().run([ChatMessage.from_assistant(reply)], DOCUMENTS, QUESTION)
-    assert [one["verdict"] for one in graded["verdicts"]] == ["supported", "unsupported"]
-    assert "eyes" not in graded["replies"][0].text
-
-
 def test_an_ordinal_is_no_rival_of_a_count_and_what_is_supported_has_its_mark():
     reply = "The Yishihe is the seventh river that flows past Bianzhou. It has 3,367,353 fish."
     claims = shown(reply).meta["claims"]

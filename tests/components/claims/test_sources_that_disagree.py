@@ -25,10 +25,7 @@ DISAGREE = {
     "zh names": ("安禄山派史思明攻打饶阳。", "安禄山派尹子奇攻打饶阳。", "尹子奇"),
 }
 AGREE = {
-    "another year of another event": (
-        "Zhang Xun held Yongqiu in 756.",
-        "Zhang Xun held Suiyang in 757.",
-    ),
+    "another year of another event": ("Zhang Xun held Yongqiu in 756.", "Zhang Xun held Suiyang in 757."),
     "another count of another year": (
         "The census of 755 counted 52,919,309 people.",
         "The census of 764 counted 16,900,000 people.",

@@ -17,27 +17,19 @@ WORDS = QUESTION.split()
 @pytest.mark.parametrize(
     ("arguments", "typed"),
     [
-        ((QUESTION,), ""),
-        (WORDS, ""),
-        (("--mode", "simple", *WORDS), ""),
-        (("-",), f"\n{QUESTION}\n"),
-        (("-",), "Who proposed\nthe two-tax reform?"),
+        (("ask", QUESTION), ""),
+        (("ask", *WORDS), ""),
+        (("ask", "--mode", "simple", *WORDS), ""),
+        (("ask", "-"), f"\n{QUESTION}\n"),
+        (("ask", "-"), "Who proposed\nthe two-tax reform?"),
+        (("search", *WORDS), ""),
+        (("search", "-"), QUESTION),
+        (("why", *WORDS, "--expected", "Yang Yan"), ""),
     ],
 )
 def test_a_question_needs_no_quotation_marks_and_comes_from_standard_input(shiguan, arguments, typed):
-    code, out, _ = shiguan("ask", *arguments, "--json", typed=typed)
-    assert (code, json.loads(out)["query"]) == (0, QUESTION)
-
-
-def test_a_search_needs_no_quotation_marks_either(shiguan):
-    code, out, _ = shiguan("search", *WORDS, "--json")
-    assert (code, json.loads(out)["query"]) == (0, QUESTION)
-    assert json.loads(shiguan("search", "-", "--json", typed=QUESTION)[1])["query"] == QUESTION
-
-
-def test_where_a_passage_was_lost_is_asked_without_quotation_marks(shiguan):
-    code, out, _ = shiguan("why", *WORDS, "--expected", "Yang Yan", "--json")
-    assert (code, json.loads(out)["question"]) == (0, QUESTION)
+    code, out, _ = shiguan(*arguments, "--json", typed=typed)
+    assert (code, json.loads(out)["question" if "why" in arguments else "query"]) == (0, QUESTION)
 
 
 def test_nothing_on_standard_input_is_an_empty_question(shiguan):
@@ -133,10 +125,8 @@ def view(capsys, citations, *, status="quoted", text="", full=False, documents=(
 
 def test_a_quotation_is_its_marked_sentence_with_short_neighbours(capsys):
     out = view(capsys, [cited(4)])
-    assert (
-        "… Nobody came that night, and the lamps burnt low in the hall. **Yang Yan proposed the reform in 780.**" in out
-    )
-    assert "It was harsh. …" in out
+    before = "… Nobody came that night, and the lamps burnt low in the hall. "
+    assert f"{before}**Yang Yan proposed the reform in 780.** It was harsh. …" in out
     assert len(out) < 500
 
 
@@ -149,12 +139,8 @@ def test_whole_passages_are_shown_where_they_are_asked_for(capsys):
 
 
 def test_passages_are_numbered_as_they_are_shown_and_named_once_by_their_title(capsys):
-    places = [
-        cited(7, title="The Reform", section=["The Reform", "Taxes"]),
-        cited(3),
-        cited(7, "Yang Yan proposed the reform in 780."),
-    ]
-    out = view(capsys, places)
+    first = cited(7, title="The Reform", section=["The Reform", "Taxes"])
+    out = view(capsys, [first, cited(3), cited(7, "Yang Yan proposed the reform in 780.")])
     assert out.index("[1] The Reform · Taxes") < out.index("[2] 3.epub")
     assert out.count("[1]") == 1
     assert "[7]" not in out

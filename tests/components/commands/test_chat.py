@@ -1,6 +1,5 @@
 """What can be typed in a chat besides questions, and what stops an answer but not the conversation."""
 
-import json
 import os
 import signal
 import threading
@@ -12,9 +11,8 @@ from shiguan.commands.ask import _HINT
 QUESTION = "Who proposed the two-tax reform?"
 
 
-def test_ctrl_c_stops_an_answer_and_keeps_the_conversation(shiguan, stand_in_llm, monkeypatch):
-    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
-    stand_in_llm.default = "Yang Yan proposed the two-tax reform in 780 [1]."
+def test_ctrl_c_stops_an_answer_and_keeps_the_conversation(shiguan, endpoint):
+    endpoint.default = "Yang Yan proposed the two-tax reform in 780 [1]."
 
     over = threading.Event()
 
@@ -23,7 +21,7 @@ def test_ctrl_c_stops_an_answer_and_keeps_the_conversation(shiguan, stand_in_llm
         over.wait(60)  # or it might be there before the main thread has heard of the signal
         return "Never shown [1]."
 
-    stand_in_llm.rule("first question", interrupted)
+    endpoint.rule("first question", interrupted)
     # A shell starts what runs in its background with Ctrl-C ignored.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
@@ -38,17 +36,8 @@ def test_ctrl_c_stops_an_answer_and_keeps_the_conversation(shiguan, stand_in_llm
 def test_the_commands_of_a_chat_are_listed_and_answered(shiguan):
     code, out, _ = shiguan("chat", "--conversation", "c9", typed="/help\n/sources\n/new\n/full\n/full\n")
     assert code == 0
-    for told in (
-        "/sources",
-        "/new",
-        "/quit",
-        "Ctrl-C",
-        "--conversation c9",
-        "tax.txt",
-        "Conversation chat-",
-        "whole",
-        "in short",
-    ):
+    commands = ("/sources", "/new", "/quit", "Ctrl-C")
+    for told in (*commands, "--conversation c9", "tax.txt", "Conversation chat-", "whole", "in short"):
         assert told in out
 
 
@@ -67,12 +56,6 @@ def test_a_question_without_words_is_not_searched(shiguan, command, question):
     code, out, err = shiguan(command, question)
     assert (code, out) == (2, "")
     assert "has no words. Ask in a sentence" in err
-
-
-def test_a_question_without_words_does_not_end_the_chat(shiguan):
-    code, out, err = shiguan("chat", "--json", typed=f"???\n{QUESTION}\n")
-    assert (code, "has no words" in err) == (0, True)
-    assert json.loads(out.splitlines()[-1])["query"] == QUESTION
 
 
 def test_what_programs_read_are_answers_alone(shiguan):

@@ -14,10 +14,7 @@ from shiguan.stores.embedded.shards import close_all_shards
 ROOT = Path(__file__).resolve().parents[3]
 SCRIPT = Path(__file__).with_name("ingest_and_stop.py")
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(os.name != "posix", reason="sends signals"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="sends signals")]
 
 
 def run(point, signals, *arguments):

@@ -30,13 +30,9 @@ class Hub(ThreadingHTTPServer):
     """One repository, `owner/salt`; `served` may differ from what its list states."""
 
     def __init__(self):
-        self.served = dict(FILES)
-        self.asked = []
         super().__init__(("127.0.0.1", 0), Handler)
-
-    @property
-    def url(self):
-        return f"http://127.0.0.1:{self.server_port}"
+        self.served, self.asked = dict(FILES), []
+        self.url = f"http://127.0.0.1:{self.server_port}"
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -69,27 +65,22 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def _file(name):
+    """The hub names the checksum of a large file in two ways: that of its list, and that of its tree."""
     content = FILES[name]
     entry = {"size": len(content), "oid": hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()}
     if name.endswith((".safetensors", ".bin", ".onnx")):
-        entry["lfs"] = {"sha256": hashlib.sha256(content).hexdigest(), "size": len(content), "pointerSize": 134}
+        checksum = hashlib.sha256(content).hexdigest()
+        entry["lfs"] = {"sha256": checksum, "oid": checksum, "size": len(content), "pointerSize": 134}
     return entry
 
 
 def _repository():
-    siblings = [{"rfilename": name, "blobId": entry["oid"], **entry} for name, entry in ((n, _file(n)) for n in FILES)]
+    siblings = [{"rfilename": name, "blobId": _file(name)["oid"], **_file(name)} for name in FILES]
     return {"_id": "1", "id": "owner/salt", "sha": SHA, "private": False, "tags": [], "siblings": siblings}
 
 
 def _tree():
-    entries = []
-    for name in FILES:
-        entry = _file(name)
-        lfs = entry.pop("lfs", None)
-        if lfs:
-            entry["lfs"] = {"oid": lfs["sha256"], "size": lfs["size"], "pointerSize": lfs["pointerSize"]}
-        entries.append({"type": "file", "path": name, **entry})
-    return entries
+    return [{"type": "file", "path": name, **_file(name)} for name in FILES]
 
 
 @pytest.fixture
@@ -128,17 +119,13 @@ def shiguan(tmp_path):
     return run
 
 
-def listed(done, name):
+def salt(done, name="owner/salt"):
     (found,) = [model for model in json.loads(done.stdout)["models"] if model["model"] == name]
     return found
 
 
-def salt(done):
-    return listed(done, "owner/salt")
-
-
 def e5(done):
-    return listed(done, "intfloat/multilingual-e5-small")
+    return salt(done, "intfloat/multilingual-e5-small")
 
 
 def test_fetch_downloads_what_transformers_reads_prepares_the_packaged_embedder_and_then_asks_no_more(hub, shiguan):

@@ -54,9 +54,8 @@ def test_an_answer_is_exported_in_every_form(receipt, tmp_path, shiguan):
         code, out, _ = shiguan("export", receipt, "--form", form, "--output", file, "--json")
         assert code == 0
         assert json.loads(out)["bytes"] == file.stat().st_size > 100
-    items = json.loads((tmp_path / "out.csl").read_text())
-    assert items[0]["title"] == "Salt & <Iron>"
-    assert items[0]["author"] == [{"literal": "Ann Author"}]
+    item = json.loads((tmp_path / "out.csl").read_text())[0]
+    assert (item["title"], item["author"]) == ("Salt & <Iron>", [{"literal": "Ann Author"}])
     code, _, err = shiguan("export", receipt, "--form", "docx")
     assert (code, "--output" in err) == (2, True)
 
@@ -86,19 +85,18 @@ def test_places_are_found_in_the_library_in_an_edited_file_and_said_to_be_gone(r
 def test_what_cannot_be_read_is_refused(receipt, tmp_path, shiguan):
     broken = tmp_path / "broken.epub"
     broken.write_bytes(b"PK no zip")
-    code, _, err = shiguan("locate", receipt, broken)
-    assert (code, "cannot be read" in err) == (2, True)
-    code, _, err = shiguan("export", receipt, tenant="another")
-    assert (code, "another tenant" in err) == (2, True)
-    code, _, err = shiguan("export", broken)
-    assert (code, "is not a receipt" in err) == (2, True)
-    code, _, err = shiguan("export", "absent.json")
-    assert (code, "There is no file absent.json." in err) == (2, True)
-    code, _, err = shiguan("verify", "absent.md")
-    assert (code, "absent.md: there is no such file" in err) == (2, True)
+    for arguments, tenant, said in (
+        (("locate", receipt, broken), TENANT, "cannot be read"),
+        (("export", receipt), "another", "another tenant"),
+        (("export", broken), TENANT, "is not a receipt"),
+        (("export", "absent.json"), TENANT, "There is no file absent.json."),
+        (("verify", "absent.md"), TENANT, "absent.md: there is no such file"),
+    ):
+        code, _, err = shiguan(*arguments, tenant=tenant)
+        assert (code, said in err) == (2, True), said
 
 
-def test_a_text_without_sentences_is_not_passed_over(receipt, tmp_path, shiguan):
+def test_a_text_without_sentences_is_not_passed_over(tmp_path, shiguan):
     (tmp_path / "empty.md").write_text("", encoding="utf-8")
     code, out, _ = shiguan("verify", tmp_path / "empty.md")
     assert (code, "There is no sentence and no quotation in it." in out) == (0, True)

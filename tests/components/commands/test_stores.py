@@ -2,6 +2,7 @@
 
 import json
 import threading
+from dataclasses import replace
 
 import pytest
 from haystack import Document
@@ -28,11 +29,7 @@ class CountingEmbedder:
 
     def run(self, documents):
         self.embedded += [document.id for document in documents]
-        return {"documents": [Document(**{**_fields(d), "embedding": [1.0] * 1024}) for d in documents]}
-
-
-def _fields(document):
-    return {"id": document.id, "content": document.content, "meta": document.meta}
+        return {"documents": [replace(document, embedding=[1.0] * 1024) for document in documents]}
 
 
 @pytest.fixture
@@ -53,24 +50,20 @@ def embedder(monkeypatch):
 @pytest.fixture
 def library():
     """600 parents and as many children of two tenants in the embedded stores, and none of their models."""
-    stores = load_stores("embedded")
-    for kind in ("parents", "children"):
+    file = {"source": "x.txt", "source_id": "s", "blocks": [{"start": 0}]}
+    for kind, vector in (("parents", None), ("children", [0.5] * 384)):
         documents = [
             Document(
                 id=f"{kind}-{number:04d}",
                 content=f"The {number}. passage",
-                meta={
-                    "tenant_id": "a" if number % 3 else "b",
-                    "source": "x.txt",
-                    "source_id": "s",
-                    "blocks": [{"start": 0}],
-                },
-                embedding=[0.5] * 384 if kind == "children" else None,
+                meta={"tenant_id": "a" if number % 3 else "b", **file},
+                embedding=vector,
             )
             for number in range(600)
         ]
-        stores[kind].write_documents(documents, policy=DuplicatePolicy.OVERWRITE)
-        stores[kind].close()
+        store = load_stores("embedded")[kind]
+        store.write_documents(documents, policy=DuplicatePolicy.OVERWRITE)
+        store.close()
 
 
 def test_init_says_what_it_made_and_a_second_one_that_it_was_there(elasticsearch, qdrant, capsys):
@@ -101,11 +94,9 @@ def test_status_of_the_embedded_deployment_names_what_a_file_lacks(tmp_path, mon
         store.write_documents([Document(id=kind, **passage, **more)])
         store.close()
     assert main(["stores", "status", "--deployment", "embedded"]) == code
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[:2] == ["parents: 1", "children: 1"]
-    assert ["`x.txt` of the tenant `a` has 0 vectors for 1 retrieval units" in line for line in lines[2:]] == [
-        True
-    ] * code
+    first, second, *lacking = capsys.readouterr().out.splitlines()
+    assert (first, second, len(lacking)) == ("parents: 1", "children: 1", code)
+    assert all("`x.txt` of the tenant `a` has 0 vectors for 1 retrieval units" in line for line in lacking)
 
 
 def test_init_without_an_address_names_the_variable(capsys):
@@ -134,9 +125,8 @@ def test_a_copy_takes_every_tenant_and_embeds_anew(elasticsearch, qdrant, librar
         "from": "embedded", "to": "elasticsearch_qdrant", "parents": whole, "children": whole, "warnings": []
     }  # fmt: skip
     assert len(embedder.embedded) == 600
-    copied = (
-        load_stores("elasticsearch_qdrant")["parents"].unscoped().filter_documents(where("id", "==", "parents-0007"))[0]
-    )
+    parents = load_stores("elasticsearch_qdrant")["parents"].unscoped()
+    (copied,) = parents.filter_documents(where("id", "==", "parents-0007"))
     assert copied.meta == {"tenant_id": "a", "source": "x.txt", "source_id": "s", "blocks": [{"start": 0}]}
     points, _ = qdrant.local.scroll("shiguan-children", limit=600)
     assert {point.payload["content"] for point in points} == {f"The {number}. passage" for number in range(600)}

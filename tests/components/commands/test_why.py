@@ -8,6 +8,8 @@ from tests.doubles.six_texts import six_texts
 
 from shiguan.cli import main
 
+SALT = "Who made salt a monopoly of the state?"
+
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
@@ -20,17 +22,15 @@ def told(capsys, *words):
 
 
 def test_why_follows_a_passage_that_is_cited(library, capsys):
-    found = told(capsys, "Who made salt a monopoly of the state?", "--expected", "made salt a monopoly", *library)
+    found = told(capsys, SALT, "--expected", "made salt a monopoly", *library)
     assert found["stage"] == "nothing_lost"
     assert found["ranks"]["bm25"] == found["ranks"]["context"] == 1
     assert [passage["source"] for passage in found["passages"]] == ["corpus.jsonl"]
 
 
 def test_why_takes_the_id_of_a_passage_and_works_in_a_mode_that_loops(library, capsys):
-    first = told(capsys, "Who made salt a monopoly of the state?", "--expected", "made salt a monopoly", *library)
-    found = told(
-        capsys, "Who made salt a monopoly of the state?", "--expected", first["passages"][0]["id"], "--mode", "precise", *library
-    )  # fmt: skip
+    first = told(capsys, SALT, "--expected", "made salt a monopoly", *library)
+    found = told(capsys, SALT, "--expected", first["passages"][0]["id"], "--mode", "precise", *library)
     assert found["stage"] == "nothing_lost"
     assert found["ranks"]["vectors"] == 1
 
@@ -38,9 +38,9 @@ def test_why_takes_the_id_of_a_passage_and_works_in_a_mode_that_loops(library, c
 @pytest.mark.parametrize(
     ("question", "expected", "stage"),
     [
-        ("Who made salt a monopoly of the state?", "copper was mined in Shu", "never_ingested"),
+        (SALT, "copper was mined in Shu", "never_ingested"),
         ("安祿山反於何地？", "Zhang Xun held the town", "not_used"),
-        ("Who made salt a monopoly of the state?", "Du Fu wrote of a broken country", "not_used"),
+        (SALT, "Du Fu wrote of a broken country", "not_used"),
         ("Which composer wrote the opera about the phantom of Paris?", "Du Fu wrote of a broken country", "refused"),
     ],
 )
@@ -51,7 +51,6 @@ def test_why_names_the_stage(question, expected, stage, library, capsys):
 def test_why_is_pleasant_to_read(library, capsys):
     assert main(["why", "安祿山反於何地？", "--expected", "Zhang Xun held the town", *library]) == 0
     out = capsys.readouterr().out
-    assert "✗ found by words" in out
     assert re.search(r"✗ found by words +not among 1\n  ✓ found by vectors +number \d of 6\n", out)
     assert "Lost: read and not used." in out
 
@@ -71,7 +70,7 @@ def test_why_and_the_answer_say_by_which_other_names_the_library_was_searched(tm
 
 
 def test_why_names_few_of_the_passages_that_have_a_common_word(library, capsys):
-    assert main(["why", "Who made salt a monopoly of the state?", "--expected", "the", *library]) == 0
+    assert main(["why", SALT, "--expected", "the", *library]) == 0
     out = capsys.readouterr().out
     assert out.count("  expected  ") == 3
     assert "and 1 more with these words" in out  # fall, census, salt and siege have it

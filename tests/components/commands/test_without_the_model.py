@@ -8,11 +8,10 @@ QUESTION = "Who proposed the two-tax reform?"
 
 
 @pytest.fixture
-def refusing(stand_in_llm, monkeypatch):
+def refusing(endpoint):
     """A configured model that answers every call with 401."""
-    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
-    stand_in_llm.next(times=99, status=401)
-    return stand_in_llm
+    endpoint.next(times=99, status=401)
+    return endpoint
 
 
 def test_a_text_is_checked_to_its_end(shiguan, refusing, tmp_path):

@@ -9,11 +9,8 @@ from shiguan.evaluation.judges import AnswerJudge, judgement, write_review
 from shiguan.evaluation.questions import Question
 
 GOLDEN = [Question(name, "When did An Lushan rise?", answers=["755"]) for name in ("a", "b")]
-ANSWERED = {
-    "status": "answered",
-    "answer": "He rose in 755. He had three eyes. [1]",
-    "documents": [{"content": "He rose in 755."}],
-}
+SAID = "He rose in 755. He had three eyes. [1]"
+ANSWERED = {"status": "answered", "answer": SAID, "documents": [{"content": "He rose in 755."}]}
 RECORDS = {"a": ANSWERED, "b": {**ANSWERED, "status": "not_found"}}
 RULES = [
     Rule("statement_scores", {"statements": ["He rose in 755.", "He had three eyes."], "statement_scores": [1, 0]}),
@@ -21,20 +18,15 @@ RULES = [
     Rule("context_scores", {"context_scores": [0, 1, 1]}),
     Rule("reference_scores", {"reference_scores": [1, 1, 0, 0]}),
 ]
-ALL = {
-    "faithfulness": 0.5,
-    "answer_relevancy": 0.8,
-    "judged_context_precision": (1 / 2 + 2 / 3) / 2,
-    "judged_context_recall": 0.5,
-}
+OF_THE_ANSWER = {"faithfulness": 0.5, "answer_relevancy": 0.8}
+ALL = {**OF_THE_ANSWER, "judged_context_precision": (1 / 2 + 2 / 3) / 2, "judged_context_recall": 0.5}
 
 
 @pytest.fixture
-def endpoint(stand_in_llm, monkeypatch):
-    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
+def endpoint(endpoint, monkeypatch):
     monkeypatch.setenv("OPENAI_MODEL", "stand-in")
-    stand_in_llm.rules = list(RULES)
-    return stand_in_llm
+    endpoint.rules = list(RULES)
+    return endpoint
 
 
 def test_given_answers_are_judged_and_refusals_are_not(endpoint):
@@ -47,7 +39,7 @@ def test_given_answers_are_judged_and_refusals_are_not(endpoint):
 
 def test_without_a_right_answer_the_contexts_are_not_judged(endpoint):
     judged, _ = AnswerJudge().judge([Question("a", "When did An Lushan rise?")], RECORDS)
-    assert judged == {"a": {"faithfulness": 0.5, "answer_relevancy": 0.8}}
+    assert judged == {"a": OF_THE_ANSWER}
     assert endpoint.calls == 2
 
 

@@ -34,14 +34,12 @@ GOLDEN = [
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     folder = six_texts(tmp_path_factory.mktemp("eval"))
-    queries = [
-        {"id": name, "text": text, "meta": {"lang": "zh" if name == "q6" else "en"}}
-        for name, (text, _) in QUESTIONS.items()
-    ]
-    write_rows(folder / "queries.jsonl", queries)
-    qrels = [{"query_id": name, "doc_id": document, "score": 1} for name, (_, document) in QUESTIONS.items()]
-    write_rows(folder / "qrels.jsonl", qrels)
-    write_rows(folder / "golden.jsonl", GOLDEN)
+    queries, qrels = [], []
+    for name, (text, document) in QUESTIONS.items():
+        queries.append({"id": name, "text": text, "meta": {"lang": "zh" if name == "q6" else "en"}})
+        qrels.append({"query_id": name, "doc_id": document, "score": 1})
+    for name, rows in (("queries", queries), ("qrels", qrels), ("golden", GOLDEN)):
+        write_rows(folder / f"{name}.jsonl", rows)
     return folder
 
 
@@ -115,24 +113,16 @@ def test_a_pipeline_file_of_ones_own_is_compared_and_a_loss_shuts_the_gate(place
     assert compare([before, before]) == 0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["retrieval", "--corpus", "no", "--queries", "no", "--qrels", "no"], "no does not exist"),
-    ],
-)
-def test_what_cannot_be_measured_is_refused_in_a_sentence(arguments, message, capsys):
-    assert main(["eval", *arguments]) == 2
-    assert message in capsys.readouterr().err
+def test_what_cannot_be_measured_is_refused_in_a_sentence(capsys):
+    assert main(["eval", "retrieval", "--corpus", "no", "--queries", "no", "--qrels", "no"]) == 2
+    assert "no does not exist" in capsys.readouterr().err
 
 
 def test_a_library_of_other_documents_is_not_measured_on(place, tmp_path, capsys):
     (tmp_path / "library").mkdir()
     (tmp_path / "library" / "something").write_text("else")
-    code = main(
-        ["eval", "retrieval", *files(place), "--output", str(tmp_path / "run"), "--data-dir", str(tmp_path / "library")]
-    )
-    assert code == 2
+    where = ["--output", str(tmp_path / "run"), "--data-dir", str(tmp_path / "library")]
+    assert main(["eval", "retrieval", *files(place), *where]) == 2
     assert "holds a library that was not made by an evaluation" in capsys.readouterr().err
 
 
@@ -147,8 +137,7 @@ def test_answers_are_measured(place, library, capsys):
     assert by_id["q4"]["correct_refusal"] == 1
     assert results["metrics"]["llm_calls"]["value"] == 0
     assert "citation_precision" not in by_id["q1"]
-    page = (place / "answered" / "report.html").read_text(encoding="utf-8")
-    assert "Where it was lost" in page
+    assert "Where it was lost" in (place / "answered" / "report.html").read_text(encoding="utf-8")
 
 
 def test_a_tenant_without_documents_is_refused(place, library, capsys):
@@ -162,8 +151,8 @@ def test_golden_questions_take_a_model(library, capsys):
     assert "none is configured" in capsys.readouterr().err
 
 
-def test_golden_questions_are_made_with_one(place, library, stand_in_llm, monkeypatch, capsys):
-    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
+@pytest.mark.usefixtures("endpoint")
+def test_golden_questions_are_made_with_one(place, library, capsys):
     assert main(["eval", "golden", *library, "--output", str(place / "made")]) == 1
     out = capsys.readouterr().out
     assert "0 questions accepted" in out

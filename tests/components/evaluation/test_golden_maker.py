@@ -37,41 +37,25 @@ PARENTS = [
 def written(call):
     place, number = re.search(r"town of (\w+) was held by its garrison for (\d+)", call.prompt).groups()
     quote = f"The town of {place} was held by its garrison for {number} months"
-    return {
-        "questions": [
-            {
-                "type": "number",
-                "question": f"For how many months did soldiers keep {place}?",
-                "answer": f"{number} months",
-                "quote": quote,
-            },
-            {
-                "type": "unanswerable",
-                "question": f"Which poet was born at {place} in winter?",
-                "answer": "",
-                "quote": "",
-            },
-            {"type": "person", "question": f"Who took {place}?", "answer": "the Khitan", "quote": quote},
-        ]
-    }
+    rows = [
+        ("number", f"For how many months did soldiers keep {place}?", f"{number} months", quote),
+        ("unanswerable", f"Which poet was born at {place} in winter?", "", ""),
+        ("person", f"Who took {place}?", "the Khitan", quote),
+    ]
+    return {"questions": [dict(zip(("type", "question", "answer", "quote"), row, strict=True)) for row in rows]}
 
 
 def judged(call):
-    return {
-        "verdicts": [
-            {"id": 1, "verdict": "accept"},
-            {"id": 2, "verdict": "reject" if "Lingwu" in call.prompt else "accept"},
-        ]
-    }
+    second = "reject" if "Lingwu" in call.prompt else "accept"
+    return {"verdicts": [{"id": 1, "verdict": "accept"}, {"id": 2, "verdict": second}]}
 
 
 RULES = [Rule("<questions>", judged), Rule("You write test questions", written)]
 
 
 @pytest.fixture
-def generator(stand_in_llm, monkeypatch):
-    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
-    stand_in_llm.rules = list(RULES)
+def generator(endpoint):
+    endpoint.rules = list(RULES)
     configured = ConfiguredChatGenerator(role="helper")
     configured.warm_up()
     return configured
@@ -107,9 +91,7 @@ def test_a_stopped_run_goes_on_where_it_was(tmp_path, generator, stand_in_llm):
 
 
 def test_no_more_is_asked_than_is_wanted(tmp_path, generator, stand_in_llm):
-    made = made_in(tmp_path, generator, count=2)
-    assert len(made.accepted) == 2
-    assert stand_in_llm.calls == 2
+    assert len(made_in(tmp_path, generator, count=2).accepted) == stand_in_llm.calls == 2
 
 
 def test_nearly_the_same_question_is_asked_once(tmp_path, generator, stand_in_llm):
@@ -120,13 +102,9 @@ def test_nearly_the_same_question_is_asked_once(tmp_path, generator, stand_in_ll
     assert made.left_out == 29  # nine are nearly the same, two of three were never written
 
 
-def test_a_model_whose_replies_are_of_no_use_is_counted_and_not_asked_for_every_passage(
-    generator, stand_in_llm, tmp_path
-):
+def test_a_model_of_no_use_is_counted_and_not_asked_for_every_passage(generator, stand_in_llm, tmp_path):
     stand_in_llm.rules, stand_in_llm.default = [], "As a language model I cannot."
-    parents = [
-        Document(id=f"p{number:03}", content=f"In {700 + number} the town was taken. " * 4) for number in range(50)
-    ]
+    parents = [Document(id=f"p{at:03}", content=f"In {700 + at} the town was taken. " * 4) for at in range(50)]
     for run in (1, 2):  # run again, it goes on
         made = make_questions(generator, parents, 6, RunStore(tmp_path, {"kind": "golden"}), list)
         assert (made.accepted, made.rejected, made.left_out) == ([], [], run * MOST_FRUITLESS * PER_PASSAGE)
@@ -147,35 +125,23 @@ def test_a_person_reviews_one_in_ten_without_seeing_the_judge(tmp_path, generato
     assert len(rows) == 2
     assert all(row["person"] == "" and "judge" not in row for row in rows)
     assert judge_agreement(review, made.verdicts)["agreement"] is None
-    other = {"accept": "reject", "reject": "accept"}
-    rows[0]["person"] = made.verdicts[rows[0]["id"]]
-    rows[1]["person"] = other[made.verdicts[rows[1]["id"]]]
+    first, second = (made.verdicts[row["id"]] for row in rows)
+    rows[0]["person"], rows[1]["person"] = first, "reject" if second == "accept" else "accept"
     review.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     made_in(tmp_path, generator)  # a second run leaves what a person wrote
     agreement = {"reviewed": 2, "open": 0, "agreement": 0.5, "disagreements": [rows[1]["id"]]}
     assert judge_agreement(review, made.verdicts) == agreement
 
 
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        ({"id": "none", "person": "accept"}, "got `none` and `accept`"),
-        ({"id": "a", "person": "maybe"}, "got `a` and `maybe`"),
-    ],
-)
-def test_a_broken_review_is_refused(tmp_path, line, words):
-    (tmp_path / REVIEW_FILE).write_text(json.dumps(line) + "\n")
-    with pytest.raises(RefusedError, match=words):
+@pytest.mark.parametrize(("name", "person"), [("none", "accept"), ("a", "maybe")])
+def test_a_broken_review_is_refused(tmp_path, name, person):
+    (tmp_path / REVIEW_FILE).write_text(json.dumps({"id": name, "person": person}) + "\n")
+    with pytest.raises(RefusedError, match=f"got `{name}` and `{person}`"):
         judge_agreement(tmp_path / REVIEW_FILE, {"a": "accept"})
 
 
 PASSAGE = "In 758 Diwu Qi created a salt monopoly. Salt was sold at 110 cash a peck."
-GOOD = {
-    "type": "time",
-    "question": "When did the monopoly begin?",
-    "answer": "758",
-    "quote": "In 758 Diwu Qi created a salt monopoly.",
-}
+GOOD = {"type": "time", "question": "When did the monopoly begin?", "answer": "758", "quote": PASSAGE[:39]}
 
 
 def replied(*items):
@@ -192,19 +158,14 @@ def test_a_bad_quote_gives_way_to_the_answer():
 
 
 @pytest.mark.parametrize(
-    "item",
+    "change",
     [
-        {**GOOD, "answer": "759"},
-        {**GOOD, "answer": ""},
-        {**GOOD, "question": "What happened in 758?"},
-        {**GOOD, "type": "riddle"},
-        {**GOOD, "type": "unanswerable"},
-        {**GOOD, "question": ""},
-        {**GOOD, "question": ["a"]},
-        "When?",
+        {"answer": "759"}, {"answer": ""}, {"question": "What happened in 758?"}, {"type": "riddle"},
+        {"type": "unanswerable"}, {"question": ""}, {"question": ["a"]}, "When?",
     ],
-)
-def test_what_cannot_be_right_is_left_out(item):
+)  # fmt: skip
+def test_what_cannot_be_right_is_left_out(change):
+    item = change if isinstance(change, str) else GOOD | change
     assert read_questions(replied(item, GOOD), PASSAGE) == [GOOD]
 
 

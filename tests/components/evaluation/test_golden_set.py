@@ -31,17 +31,10 @@ def test_a_row_is_read_whole(tmp_path):
 
 
 def test_queries_of_a_retrieval_set_are_read_as_they_are(tmp_path):
-    rows = [
-        {
-            "id": "1",
-            "text": "When?",
-            "answers": ["755"],
-            "gold": [{"doc_id": "d", "start": 3, "end": 6}],
-            "meta": {"lang": "en"},
-        },
-        {"id": "2", "text": "Why?", "answers": [], "meta": {"unanswerable": True}},
-    ]
-    first, second = read_golden_set(written(tmp_path, *rows)).questions
+    place = {"doc_id": "d", "start": 3, "end": 6}
+    when = {"id": "1", "text": "When?", "answers": ["755"], "gold": [place], "meta": {"lang": "en"}}
+    why = {"id": "2", "text": "Why?", "answers": [], "meta": {"unanswerable": True}}
+    first, second = read_golden_set(written(tmp_path, when, why)).questions
     assert first.gold == (GoldPassage("", "d", ((3, 6),)),)
     assert (first.language, second.answerable) == ("en", False)
 
@@ -68,20 +61,15 @@ def test_a_row_that_could_never_be_right_is_refused(tmp_path, row, words):
         read_golden_set(written(tmp_path, row))
 
 
-def test_an_id_that_stands_twice_is_refused(tmp_path):
-    with pytest.raises(RefusedError, match="repeats the id `1`"):
-        read_golden_set(written(tmp_path, GOOD, GOOD))
-
-
-def test_an_empty_set_is_refused(tmp_path):
-    with pytest.raises(RefusedError, match="has no questions"):
-        read_golden_set(written(tmp_path))
+@pytest.mark.parametrize(("rows", "words"), [([GOOD, GOOD], "repeats the id `1`"), ([], "has no questions")])
+def test_an_id_that_stands_twice_and_an_empty_set_are_refused(tmp_path, rows, words):
+    with pytest.raises(RefusedError, match=words):
+        read_golden_set(written(tmp_path, *rows))
 
 
 def test_a_gold_passage_is_found_by_its_words_or_its_place():
-    document = Document(
-        id="p", content="In 755\n An Lushan rose.", meta={"record_id": "d", "source": "b.epub", "start": 10, "end": 33}
-    )
+    meta = {"record_id": "d", "source": "b.epub", "start": 10, "end": 33}
+    document = Document(id="p", content="In 755\n An Lushan rose.", meta=meta)
     assert GoldPassage("755 An Lushan").stands_in(document)
     assert GoldPassage("755", source="b.epub").stands_in(document)
     assert GoldPassage(source="d", spans=((30, 40),)).stands_in(document)

@@ -29,11 +29,9 @@ def library(tmp_path_factory):
     return folder
 
 
-def plan(library, kind, output, **changes):
+def plan(library, output):
     questions = read_golden_set(library / "golden.jsonl")
-    return Plan(
-        kind, questions, mode="precise", tenant_id=TENANT, output=output, data_dir=library / "library", **changes
-    )
+    return Plan("golden", questions, mode="precise", tenant_id=TENANT, output=output, data_dir=library / "library")
 
 
 def test_every_question_is_asked_once_and_scored_for_ranking_and_answer(library, tmp_path, monkeypatch):
@@ -45,7 +43,7 @@ def test_every_question_is_asked_once_and_scored_for_ranking_and_answer(library,
         return trace(self, query, **options)
 
     monkeypatch.setattr(Runner, "trace", counted)
-    results, _ = measure(plan(library, "golden", tmp_path))
+    results, _ = measure(plan(library, tmp_path))
     assert asked == [row["question"] for row in ROWS]
     first, _, third = (question.metrics for question in results.questions)
     assert (first["recall@1"], first["context_recall"], first["tenant_kept"], first["correct"]) == (1, 1, 1, 1)
@@ -56,7 +54,7 @@ def test_every_question_is_asked_once_and_scored_for_ranking_and_answer(library,
     assert len(json.loads(lines[0])["found"]) == 20
 
     monkeypatch.setattr(Runner, "trace", lambda *args, **options: pytest.fail("asked again"))
-    again, _ = measure(plan(library, "golden", tmp_path))
+    again, _ = measure(plan(library, tmp_path))
     assert again.questions == results.questions
 
 

@@ -11,12 +11,7 @@ from shiguan.evaluation.ragas_samples import ragas_dataset, ragas_samples
 from shiguan.evaluation.results import QuestionResult, Results, RunStore
 
 RECORD = {"status": "answered", "answer": "In 755. [1]", "documents": [{"number": 1, "content": "He rose in 755."}]}
-SAMPLE = {
-    "user_input": "When did he rise?",
-    "response": "In 755.",
-    "retrieved_contexts": ["He rose in 755."],
-    "reference": "755; 天宝十四载",
-}
+SAMPLE = {"user_input": "When did he rise?", "response": "In 755.", "retrieved_contexts": ["He rose in 755."]}
 
 
 @pytest.fixture
@@ -36,8 +31,7 @@ def folder(tmp_path):
 
 
 def test_answers_have_the_fields_of_ragas_and_refusals_are_left_out(folder):
-    without = {name: value for name, value in SAMPLE.items() if name != "reference"}
-    assert ragas_samples(folder) == [SAMPLE, without]
+    assert ragas_samples(folder) == [{**SAMPLE, "reference": "755; 天宝十四载"}, SAMPLE]
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path):

@@ -10,23 +10,14 @@ CORPUS = [
     {"id": "d1", "title": "One", "text": "The capital fell in 756."},
     {"id": "d2", "title": "Two", "text": "安史之亂"},
 ]
+TURNS = [("user", "唐代"), ("assistant", "嗯"), ("user", "何亂？")]
 QUERIES = [
     {
-        "id": "q1",
-        "text": "When did the capital fall?",
-        "answers": ["756"],
-        "gold": [{"doc_id": "d1", "start": 20, "end": 23}],
-        "meta": {"lang": "en", "stratum": "easy"},
+        "id": "q1", "text": "When did the capital fall?", "answers": ["756"],
+        "gold": [{"doc_id": "d1", "start": 20, "end": 23}], "meta": {"lang": "en", "stratum": "easy"},
     },
-    {
-        "id": "q2",
-        "turns": [
-            {"role": "user", "text": "唐代"},
-            {"role": "assistant", "text": "嗯"},
-            {"role": "user", "text": "何亂？"},
-        ],
-    },
-]
+    {"id": "q2", "turns": [{"role": role, "text": text} for role, text in TURNS]},
+]  # fmt: skip
 QRELS = [{"query_id": "q1", "doc_id": "d1", "score": 2}, {"query_id": "q2", "doc_id": "d2", "score": 1}]
 
 
@@ -50,7 +41,7 @@ def test_a_set_is_read_with_its_judgements_places_groups_and_turns(files):
     assert (first.text, first.gold) == ("When did the capital fall?", (GoldPassage("", "d1", ((20, 23),), 2.0),))
     assert (first.stratum, first.language, first.answers) == ("easy", "en", ["756"])
     assert (second.text, second.language, second.gold) == ("何亂？", "und", (GoldPassage(source="d2"),))
-    assert second.history == [{"role": "user", "content": "唐代"}, {"role": "assistant", "content": "嗯"}]
+    assert second.history == [{"role": role, "content": text} for role, text in TURNS[:2]]
     assert set(found.hashes) == {"corpus.jsonl", "queries.jsonl", "qrels.jsonl"}
     assert found.unjudged == []
 

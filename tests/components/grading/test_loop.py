@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import re
 from dataclasses import replace
 
 import pytest
@@ -89,6 +90,8 @@ def ask(kind, answers, question="When did An Lushan rise?"):
 
 
 kinds = pytest.mark.parametrize("kind", [Pipeline, AsyncPipeline])
+HALF = "An Lushan rose against the Tang at Fanyang in 755 [1]. Dragons ate the moon over Kaifeng [1]."
+KILLED = "An Lushan was killed by his son An Qingxu in the first month of 757 [1]."
 
 
 @kinds
@@ -102,8 +105,7 @@ def test_an_answer_that_the_passages_support_passes_at_once(kind):
 
 @kinds
 def test_a_refused_claim_is_never_searched_for_and_so_never_found(kind):
-    claim = "An Lushan was killed by his son An Qingxu in the first month of 757 [1]."
-    result, retriever, generator = ask(kind, [claim, claim, claim])
+    result, retriever, generator = ask(kind, [KILLED])
     (reply,) = result["grader"]["replies"]
     assert reply.meta["grounding"]["status"] == "refused"
     assert not any("killed" in query or "son" in query.split() for query, _ in retriever.asked)
@@ -113,8 +115,7 @@ def test_a_refused_claim_is_never_searched_for_and_so_never_found(kind):
 
 @kinds
 def test_what_the_passages_lack_of_the_question_is_searched_for_and_then_answered(kind):
-    claim = "An Lushan was killed by his son An Qingxu in the first month of 757 [1]."
-    result, _, _ = ask(kind, [claim, claim], question="By whom was An Lushan killed?")
+    result, _, _ = ask(kind, [KILLED], question="By whom was An Lushan killed?")
     (reply,) = result["grader"]["replies"]
     assert reply.meta["grounding"]["status"] == "accepted"
     assert [entry["attempt"] for entry in reply.meta["grounding"]["history"]] == [1, 2]
@@ -128,24 +129,20 @@ def test_the_filters_reach_the_retriever_in_every_round(kind):
 
 @kinds
 def test_after_three_attempts_the_unsupported_rest_is_removed(kind):
-    result, _, generator = ask(
-        kind, ["An Lushan rose against the Tang at Fanyang in 755 [1]. Dragons ate the moon over Kaifeng [1]."]
-    )
+    result, _, generator = ask(kind, [HALF])
     (reply,) = result["grader"]["replies"]
     assert len(generator.prompts) == 3
     assert "755" in reply.text
     assert "Dragons" not in reply.text
     grounding = reply.meta["grounding"]
     assert (grounding["status"], grounding["attempts"]) == ("removed", 3)
-    assert [(one["claim"], one["kind"]) for one in grounding["removed"]] == [
-        ("Dragons ate the moon over Kaifeng.", "removed")
-    ]
+    (removed,) = grounding["removed"]
+    assert (removed["claim"], removed["kind"]) == ("Dragons ate the moon over Kaifeng.", "removed")
 
 
 @kinds
 def test_the_best_attempt_wins_over_the_last(kind):
-    good = "An Lushan rose against the Tang at Fanyang in 755 [1]. Dragons ate the moon over Kaifeng [1]."
-    result, _, _ = ask(kind, ["Unicorns sang [1].", good, "Ghosts wrote every poem of Chang'an [1]."])
+    result, _, _ = ask(kind, ["Unicorns sang [1].", HALF, "Ghosts wrote every poem of Chang'an [1]."])
     (reply,) = result["grader"]["replies"]
     assert reply.meta["grounding"]["chosen"] == 2
     assert reply.text.startswith("An Lushan rose against the Tang at Fanyang in 755")
@@ -184,33 +181,27 @@ def test_random_outcomes_never_take_more_than_three_generations_and_always_give_
     statuses = set()
     for _ in range(3_000):
         grader = HallucinationGrader(on_unsupported=generator.choice(["mark", "remove", "refuse"]))
-        attempt, generations, answers = Attempt("What stands here?", ("What stands here?",), FILTERS), 0, []
-        while True:
+        result, generations = {"retry": Attempt("What stands here?", ("What stands here?",), FILTERS)}, 0
+        while attempt := result.get("retry"):
+            assert attempt.filters == FILTERS
             generations += 1
             said = outcomes(generator)
             try:
                 result = grader.run([ChatMessage.from_assistant(said)], documents, attempt=attempt, language="en")
             except AnswerError:
-                # All attempts were empty.
-                result = {"replies": [ChatMessage.from_assistant("failed", meta={"grounding": None})]}
+                result = {"replies": None}  # all attempts were empty
             assert ("retry" in result) != ("replies" in result)
-            if "replies" in result:
-                answers.extend(result["replies"])
-                break
-            attempt = result["retry"]
-            assert attempt.filters == FILTERS
         assert generations <= 3
-        assert len(answers) == 1
-        assert answers[0].text
-        grounding = answers[0].meta["grounding"]
-        if grounding is None:
+        if result["replies"] is None:
             assert said == ""
             continue
+        (answer,) = result["replies"]
+        assert answer.text
+        grounding = answer.meta["grounding"]
         assert len(grounding["history"]) == generations
         statuses.add(grounding["status"])
         if grounding["status"] in ("removed", "refused"):
-            assert "Bad" not in answers[0].text
-            assert "Wrong" not in answers[0].text
+            assert not re.search("Bad|Wrong", answer.text)
     assert statuses == {"accepted", "marked", "removed", "refused", "not_found"}
 
 
@@ -221,14 +212,9 @@ def test_the_first_round_hands_out_what_came_in():
     opened = AttemptLoop().run([queries], FILTERS, {"use_hyde": True, "type": "open_ended"}, earlier, shown=shown)
     attempt = opened.pop("attempt")
     assert opened == {
-        "query": "Why did he rise?",
-        "word_queries": queries,
-        "vector_queries": queries,
-        "use_hyde": True,
-        "filters": FILTERS,
-        "retriever_kwargs": {"filters": FILTERS},
-        "shown": shown,
-    }
+        "query": "Why did he rise?", "word_queries": queries, "vector_queries": queries, "use_hyde": True,
+        "filters": FILTERS, "retriever_kwargs": {"filters": FILTERS}, "shown": shown,
+    }  # fmt: skip
     assert (attempt.question, attempt.number, attempt.messages) == ("Why did he rise?", 1, tuple(earlier))
 
 
@@ -263,9 +249,7 @@ def test_what_cannot_open_a_round_is_named(start):
 
 @kinds
 def test_where_no_model_can_be_reached_in_a_round_the_loop_ends_with_the_best_answer_so_far(kind):
-    result, _, generator = ask(
-        kind, ["An Lushan rose against the Tang at Fanyang in 755 [1]. Dragons ate the moon over Kaifeng [1].", None]
-    )
+    result, _, generator = ask(kind, [HALF, None])
     (reply,) = result["grader"]["replies"]
     assert reply.text == "An Lushan rose against the Tang at Fanyang in 755[1]."
     assert len(generator.prompts) == 2

@@ -10,34 +10,30 @@ from shiguan.llm.model_settings import Budget, read_budget
 from shiguan.llm.run import Run
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def now(monkeypatch):
     now = SimpleNamespace(seconds=50.0)
     monkeypatch.setattr(run_module, "clock", lambda: now.seconds)
     return now
 
 
-@pytest.fixture
-def question(now):
+class Question:
     """A question with a budget: asks for a stage, and sends requests."""
 
-    class Question:
-        def __init__(self, **limits):
-            self.run = Run(budget=Budget(**limits))
+    def __init__(self, **limits):
+        self.run = Run(budget=Budget(**limits))
 
-        def allows(self, stage, *size, helper=True):
-            with self.run.stage(stage):
-                return self.run.allows(*size, helper=helper)
+    def allows(self, stage, *size, helper=True):
+        with self.run.stage(stage):
+            return self.run.allows(*size, helper=helper)
 
-        def begin(self, stage="generator"):
-            with self.run.stage(stage):
-                self.run.begin_request()
-
-    return Question
+    def begin(self, stage="generator"):
+        with self.run.stage(stage):
+            self.run.begin_request()
 
 
-def test_helpers_never_take_the_last_call(question):
-    asked = question(calls=3)
+def test_helpers_never_take_the_last_call():
+    asked = Question(calls=3)
     assert asked.allows("rewriter")
     assert asked.allows("retriever", 2)
     assert not asked.allows("retriever", 3)
@@ -50,25 +46,21 @@ def test_helpers_never_take_the_last_call(question):
     assert not asked.allows("grader", helper=False)
     with pytest.raises(BudgetError, match="leaves no call for this"):
         asked.begin()
-    assert asked.run.budget_record() == {
-        "limits": {"calls": 3},
-        "spent": {"calls": 3, "seconds": 0.0},
-        "refused": ["retriever", "grader", "generator"],
-    }
-    assert asked.run.warnings() == [
-        "The question's budget (calls 3) was short: `retriever`, `grader`, `generator` did without a model."
-    ]
+    spent, refused = {"calls": 3, "seconds": 0.0}, ["retriever", "grader", "generator"]
+    assert asked.run.budget_record() == {"limits": {"calls": 3}, "spent": spent, "refused": refused}
+    short = "The question's budget (calls 3) was short: `retriever`, `grader`, `generator` did without a model."
+    assert asked.run.warnings() == [short]
 
 
-def test_a_budget_that_was_enough_warns_of_nothing(question):
-    asked = question(calls=2, seconds=10)
+def test_a_budget_that_was_enough_warns_of_nothing():
+    asked = Question(calls=2, seconds=10)
     assert asked.allows("rewriter")
     asked.begin()
     assert (asked.run.warnings(), asked.run.budget_record()["refused"]) == ([], [])
 
 
-def test_helpers_begin_in_the_first_six_tenths_of_the_time(question, now):
-    asked = question(seconds=10.0)
+def test_helpers_begin_in_the_first_six_tenths_of_the_time(now):
+    asked = Question(seconds=10.0)
     now.seconds += 5.9
     assert asked.allows("retriever")
     now.seconds += 0.2
@@ -80,18 +72,18 @@ def test_helpers_begin_in_the_first_six_tenths_of_the_time(question, now):
         asked.begin()
 
 
-def test_how_much_of_the_time_is_left(question, now):
-    asked = question(seconds=10)
+def test_how_much_of_the_time_is_left(now):
+    asked = Question(seconds=10)
     now.seconds += 2
     assert (asked.run.seconds_left(), asked.run.seconds_left(helper=True)) == (8, 4)
     now.seconds += 6
     assert (asked.run.seconds_left(), asked.run.seconds_left(helper=True)) == (2, 0)
-    assert question(calls=1).run.seconds_left() is None
+    assert Question(calls=1).run.seconds_left() is None
 
 
 @pytest.mark.parametrize("limits", [{"calls": 0}, {"seconds": 0}])
-def test_a_budget_of_zero_allows_nothing(question, limits):
-    asked = question(**limits)
+def test_a_budget_of_zero_allows_nothing(limits):
+    asked = Question(**limits)
     assert not asked.allows("rewriter")
     assert not asked.allows("grader", helper=False)
     with pytest.raises(BudgetError):

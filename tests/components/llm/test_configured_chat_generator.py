@@ -34,12 +34,11 @@ async def unanswered(component, warning, **more):
         assert re.search(warning, said)
 
 
-async def test_without_key_and_address_there_are_no_replies_and_no_warning():
+@pytest.mark.parametrize("role", ["answer", "helper", "judge"])
+async def test_without_key_and_address_there_are_no_replies_and_no_warning(role):
     """That nothing is configured is no fault: the sources are quoted."""
-    for role in ("answer", "helper", "judge"):
-        component = ConfiguredChatGenerator(role=role)
-        assert component.run(messages=PROMPT) == {"replies": [], "warnings": []}
-        assert await component.run_async(messages=PROMPT) == {"replies": [], "warnings": []}
+    component = ConfiguredChatGenerator(role=role)
+    assert component.run(PROMPT) == await component.run_async(PROMPT) == {"replies": [], "warnings": []}
 
 
 def test_local_server_needs_no_key(endpoint):
@@ -58,9 +57,8 @@ def test_model_comes_from_the_parameter_then_the_environment(endpoint, monkeypat
 
 
 def test_generation_kwargs_of_the_call_win(endpoint):
-    ConfiguredChatGenerator(generation_kwargs={"temperature": 0.2, "seed": 7}).run(
-        messages=PROMPT, generation_kwargs={"temperature": 0}
-    )
+    component = ConfiguredChatGenerator(generation_kwargs={"temperature": 0.2, "seed": 7})
+    component.run(messages=PROMPT, generation_kwargs={"temperature": 0})
     assert (endpoint.requests[0].body["temperature"], endpoint.requests[0].body["seed"]) == (0, 7)
 
 
@@ -73,24 +71,19 @@ async def test_where_no_model_answers_there_are_no_replies_and_a_warning_with_a_
     await unanswered(ConfiguredChatGenerator(), r"^No model answered: the language model .*\. [A-Z].*\.$")
     assert (endpoint.calls, waits) == (8, [1.0, 2.0, 4.0] * 2)
     endpoint.next(times=3, **fault)
-    (reply,) = ConfiguredChatGenerator().run(messages=PROMPT)["replies"]
-    assert (reply.text, endpoint.calls) == ("Li Su took it [1].", 12)
+    assert (ConfiguredChatGenerator().run(PROMPT)["replies"][0].text, endpoint.calls) == ("Li Su took it [1].", 12)
 
 
 @pytest.mark.parametrize("role", ["helper", "judge"])
 def test_those_who_can_do_without_a_reply_get_an_error_naming_the_stage(endpoint, role):
     endpoint.next(times=4, status=500)
-    with pytest.raises(
-        AnswerError, match=r"The stage `generator` failed after 2 attempts: 127\.0\.0\.1:\d+ .*\. [A-Z].*\.$"
-    ):
+    said = r"The stage `generator` failed after 2 attempts: 127\.0\.0\.1:\d+ .*\. [A-Z].*\.$"
+    with pytest.raises(AnswerError, match=said):
         ConfiguredChatGenerator(role=role).run(messages=PROMPT)
     assert endpoint.calls == 2
 
 
-@pytest.mark.parametrize(
-    ("status", "step"),
-    [(404, "OPENAI_MODEL"), (400, "generation_kwargs")],
-)
+@pytest.mark.parametrize(("status", "step"), [(404, "OPENAI_MODEL"), (400, "generation_kwargs")])
 def test_what_was_refused_is_not_tried_again(endpoint, status, step):
     endpoint.next(times=9, status=status)
     with pytest.raises(AnswerError, match=f"answered {status} .*{step}"):
@@ -122,9 +115,9 @@ async def test_a_slow_reply_is_judged_by_the_time_since_its_last_token(endpoint,
     async def collect(chunk):
         pass
 
-    calls = [ConfiguredChatGenerator().run, ConfiguredChatGenerator().run_async]
-    (reply,) = calls[0](messages=PROMPT, **({"streaming_callback": lambda chunk: None} if streaming else {}))["replies"]
-    (again,) = (await calls[1](messages=PROMPT, **({"streaming_callback": collect} if streaming else {})))["replies"]
+    component = ConfiguredChatGenerator()
+    (reply,) = component.run(PROMPT, (lambda chunk: None) if streaming else None)["replies"]
+    (again,) = (await component.run_async(PROMPT, collect if streaming else None))["replies"]
     assert reply.text == again.text == endpoint.default
     assert reply.meta["usage"]["completion_tokens"] == 8
     assert endpoint.calls == 2
@@ -198,21 +191,11 @@ def test_key_or_address_makes_it_available(monkeypatch, name):
     assert ConfiguredChatGenerator().available() is True
 
 
-def weather(city: str) -> str:
-    return f"Rain in {city}."
-
-
-TOOL = Tool(
-    name="weather",
-    description="The weather of a city.",
-    parameters={"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
-    function=weather,
-)
-
-
 async def test_tools_reach_the_endpoint(endpoint):
-    ConfiguredChatGenerator().run(messages=PROMPT, tools=[TOOL])
-    await ConfiguredChatGenerator().run_async(messages=PROMPT, tools=[TOOL])
+    parameters = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    tool = Tool(name="weather", description="The weather of a city.", parameters=parameters, function=str)
+    ConfiguredChatGenerator().run(messages=PROMPT, tools=[tool])
+    await ConfiguredChatGenerator().run_async(messages=PROMPT, tools=[tool])
     for request in endpoint.requests:
         assert [tool["function"]["name"] for tool in request.body["tools"]] == ["weather"]
 
@@ -244,9 +227,8 @@ def test_a_reply_is_limited_unless_the_file_says_otherwise(endpoint, given, sent
 
 
 def test_the_limit_of_one_call_keeps_the_name_that_the_file_uses(endpoint):
-    ConfiguredChatGenerator(generation_kwargs={"max_completion_tokens": 64}).run(
-        messages=PROMPT, generation_kwargs={"max_tokens": 9}
-    )
+    limited = ConfiguredChatGenerator(generation_kwargs={"max_completion_tokens": 64})
+    limited.run(messages=PROMPT, generation_kwargs={"max_tokens": 9})
     body = endpoint.requests[0].body
     assert {name: body[name] for name in body if name.startswith("max_")} == {"max_completion_tokens": 9}
 
@@ -260,10 +242,8 @@ async def test_a_reply_without_an_end_is_left_and_not_asked_for_again(endpoint, 
     await unanswered(endless, "sent more than 20,000 bytes.*Check OPENAI_BASE_URL and what answers there")
     assert endpoint.calls == 2  # one for each twin
     endpoint.default = "Li Su took it [1]."
-    assert (
-        ConfiguredChatGenerator(generation_kwargs=settings).run(messages=PROMPT)["replies"][0].text
-        == "Li Su took it [1]."
-    )
+    (reply,) = ConfiguredChatGenerator(generation_kwargs=settings).run(PROMPT)["replies"]
+    assert reply.text == "Li Su took it [1]."
 
 
 def test_half_characters_are_replaced():

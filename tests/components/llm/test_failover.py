@@ -58,18 +58,12 @@ async def test_a_model_that_is_down_is_tried_twice_and_then_the_next_one_answers
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [
-        ({"status": 429}, "rate_limit"),
-        ({"status": 429, "retry_after": 3600}, "rate_limit"),
-        ({"status": 502}, "server_error"),
-        ({"reset": True}, "unreachable"),
-        ({"hang": True}, "timeout"),
-        ({"malformed": True}, "unreadable"),
-        ({"truncate_after": 1}, "unreachable"),
-        ({"status": 401}, "refused_key"),
-        ({"status": 403}, "refused_key"),
-        ({"status": 402}, "no_credit"),
+        ({"status": 429}, "rate_limit"), ({"status": 429, "retry_after": 3600}, "rate_limit"),
+        ({"status": 502}, "server_error"), ({"reset": True}, "unreachable"), ({"hang": True}, "timeout"),
+        ({"malformed": True}, "unreadable"), ({"truncate_after": 1}, "unreachable"),
+        ({"status": 401}, "refused_key"), ({"status": 403}, "refused_key"), ({"status": 402}, "no_credit"),
     ],
-)
+)  # fmt: skip
 def test_every_failure_of_a_models_own_goes_to_the_next(llm, fault, reason, monkeypatch):
     fails(llm, "strong", **fault)
     monkeypatch.setenv("OPENAI_TIMEOUT", "0.3")
@@ -192,16 +186,10 @@ def failure(status=429, **headers):
 @pytest.mark.parametrize(
     ("value", "seconds"),
     [
-        ("3", 3.0),
-        ("0.5", 0.5),
-        ("0", 0.0),
-        ("Thu, 01 Jan 1970 00:02:10 GMT", 30.0),
-        ("Thu, 01 Jan 1970 00:00:10 GMT", 0.0),
-        ("soon", 0.0),
-        ("-4", 0.0),
-        ("", 0.0),
+        ("3", 3.0), ("0.5", 0.5), ("0", 0.0), ("Thu, 01 Jan 1970 00:02:10 GMT", 30.0),
+        ("Thu, 01 Jan 1970 00:00:10 GMT", 0.0), ("soon", 0.0), ("-4", 0.0), ("", 0.0),
     ],
-)
+)  # fmt: skip
 def test_retry_after_is_seconds_or_a_date(monkeypatch, value, seconds):
     monkeypatch.setattr(failures.time, "time", lambda: 100.0)
     assert asked_to_wait(failure(**{"Retry-After": value})) == seconds
@@ -210,14 +198,10 @@ def test_retry_after_is_seconds_or_a_date(monkeypatch, value, seconds):
 @pytest.mark.parametrize(
     ("error", "worth"),
     [
-        (failure(408), True),
-        (failure(429, **{"Retry-After": "60"}), True),
-        (failure(429, **{"Retry-After": "61"}), False),
-        (ConnectionError("reset"), True),
-        (ValueError("no JSON"), True),
-        (TypeError("a wrong argument"), False),
-        (KeyboardInterrupt(), False),
+        (failure(408), True), (failure(429, **{"Retry-After": "60"}), True),
+        (failure(429, **{"Retry-After": "61"}), False), (ConnectionError("reset"), True),
+        (ValueError("no JSON"), True), (TypeError("a wrong argument"), False), (KeyboardInterrupt(), False),
     ],
-)
+)  # fmt: skip
 def test_only_what_may_pass_is_worth_another_attempt(error, worth):
     assert is_worth_retrying(error) is worth

@@ -27,30 +27,25 @@ def folder(tmp_path):
     return own
 
 
-def written(folder: Path, name: str, text: str) -> Path:
-    file = folder / name
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text, encoding="utf-8")
-    return file
+def written(folder: Path, name: str, text: str) -> None:
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(text, encoding="utf-8")
 
 
-def answered(library, stand_in_llm, monkeypatch):
-    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
-    stand_in_llm.default = ANSWER
+def answered(library, endpoint):
     receipts = []
     with Runner("embedded", "simple", data_dir=library, keep_receipt=receipts.append) as runner:
         answer = runner.ask("Who proposed the two-tax reform?", tenant_id=TENANT)
-    return answer, receipts[0], stand_in_llm.prompts[-1]
+    return answer, receipts[0], endpoint.prompts[-1]
 
 
-def test_a_file_takes_the_place_of_the_shipped_one_and_stands_in_the_receipt(
-    library, folder, stand_in_llm, monkeypatch
-):
+def test_a_file_takes_the_place_of_the_shipped_one_and_stands_in_the_receipt(library, folder, endpoint):
     written(folder, "simple.jinja", OWN)
     written(folder, "layers/persona/shiguan.jinja", "You are the clerk of the salt office.")
-    shipped, _, before = answered(library, stand_in_llm, monkeypatch)
+    endpoint.default = ANSWER
+    shipped, _, before = answered(library, endpoint)
     with prompts_from(folder):
-        answer, receipt, prompt = answered(library, stand_in_llm, monkeypatch)
+        answer, receipt, prompt = answered(library, endpoint)
     assert answer["answer"] == shipped["answer"] == ANSWER
     assert "You are the clerk of the salt office. Answer as a clerk would." in prompt
     assert "clerk" not in before

@@ -46,14 +46,9 @@ def test_turns_of_both_speakers_are_kept_in_order():
         {"role": ChatRole.USER, "content": "When did he rise?"},
     ]
     messages, warnings = clean_history(history)
-    assert pairs(messages) == [
-        ("user", "Who was An Lushan?"),
-        ("assistant", "A general."),
-        ("user", "When did he rise?"),
-    ]
-    assert messages[0].meta == {}
-    assert messages[0].name is None
-    assert warnings == []
+    told = [("user", "Who was An Lushan?"), ("assistant", "A general."), ("user", "When did he rise?")]
+    assert (pairs(messages), warnings) == (told, [])
+    assert (messages[0].meta, messages[0].name) == ({}, None)
     assert history[0].meta == {"x": 1}
 
 
@@ -65,10 +60,7 @@ def test_no_history_is_no_turns(history):
 DROPPED = {
     "system": ({"role": "system", "content": "You obey."}, "with the role `system`"),
     "tool": ({"role": "tool", "content": "x"}, "with the role `tool`"),
-    "tool result": (
-        ChatMessage.from_tool(tool_result="x", origin=ToolCall(tool_name="t", arguments={})),
-        "with the role `tool`",
-    ),
+    "tool result": (ChatMessage.from_tool("x", origin=ToolCall("t", {})), "with the role `tool`"),
     "unknown": ({"role": "narrator", "content": "x"}, "with the role `narrator`"),
     "role with an end of line": ({"role": "user\nsystem", "content": "x"}, "with the role `usersystem`"),
     "endless role": ({"role": "r" * 5000, "content": "x"}, f"with the role `{'r' * 20}`"),
@@ -77,10 +69,7 @@ DROPPED = {
     "null": ({"role": "user", "content": None}, "without text"),
     "control characters only": ({"role": "user", "content": "\x00\x1b"}, "without text"),
     "only an image": ({"role": "user", "content": [{"type": "image_url", "image_url": {}}]}, "without text"),
-    "only a tool call": (
-        ChatMessage.from_assistant(tool_calls=[ToolCall(tool_name="t", arguments={})]),
-        "without text",
-    ),
+    "only a tool call": (ChatMessage.from_assistant(tool_calls=[ToolCall("t", {})]), "without text"),
     "a string": ("user: hello", "that are no messages"),
     "nothing": (None, "that are no messages"),
 }
@@ -95,10 +84,8 @@ def test_what_is_no_turn_is_dropped_and_reported(turn, what):
 
 def test_each_kind_is_reported_once_with_its_number():
     _, warnings = clean_history([{"role": "system", "content": "a"}] * 3 + [{"role": "user", "content": ""}])
-    assert [warning.split(" left")[0] for warning in warnings] == [
-        "3 messages with the role `system`",
-        "1 message without text",
-    ]
+    found = ["3 messages with the role `system`", "1 message without text"]
+    assert [warning.split(" left")[0] for warning in warnings] == found
 
 
 def test_text_parts_are_joined():
@@ -125,9 +112,8 @@ def test_a_long_turn_keeps_beginning_and_end():
 
 
 anything = st.none() | st.integers() | st.text() | st.lists(st.text(), max_size=2)
-turns = st.fixed_dictionaries(
-    {}, optional={"role": anything | st.sampled_from(["user", "assistant"]), "content": anything}
-)
+roles = anything | st.sampled_from(["user", "assistant"])
+turns = st.fixed_dictionaries({}, optional={"role": roles, "content": anything})
 
 
 @given(st.lists(turns | anything, max_size=8))

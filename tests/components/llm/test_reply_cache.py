@@ -1,6 +1,8 @@
 import gc
 import sqlite3
 import stat
+from functools import partial
+from types import SimpleNamespace
 
 import pytest
 from haystack import component
@@ -30,25 +32,15 @@ class Counting:
 
 @pytest.fixture
 def clock(monkeypatch):
-    class Clock:
-        now = 1000.0
-
-        def time(self):
-            return self.now
-
-    clock = Clock()
+    clock = SimpleNamespace(now=1000.0)
+    clock.time = lambda: clock.now
     monkeypatch.setattr(reply_cache, "time", clock)
     return clock
 
 
 @pytest.fixture(params=["memory", "file"])
 def cached(request, tmp_path):
-    path = str(tmp_path / "cache") if request.param == "file" else None
-
-    def make(generator, **settings):
-        return ReplyCache(generator, path=path, **settings)
-
-    return make
+    return partial(ReplyCache, path=str(tmp_path / "cache") if request.param == "file" else None)
 
 
 def texts(cache, *prompts):

@@ -176,12 +176,8 @@ STREAMS = {
 @pytest.mark.parametrize("settings", [{}, {"temperature": 0.2, "extra_body": {"top_k": 5}}])
 async def test_a_request_is_what_the_client_would_send(streamer, settings):
     call = ToolCall(tool_name="search", arguments={"query": "Caizhou"}, id="call-0")
-    prompt = [
-        ChatMessage.from_system("Cite."),
-        ChatMessage.from_assistant(tool_calls=[call]),
-        ChatMessage.from_tool("李愬", origin=call),
-        *PROMPT,
-    ]
+    called = [ChatMessage.from_assistant(tool_calls=[call]), ChatMessage.from_tool("李愬", origin=call)]
+    prompt = [ChatMessage.from_system("Cite."), *called, *PROMPT]
     for kind in (OpenAIChatGenerator, StreamingChatGenerator):
         await read(kind, streamer.url, prompt, generation_kwargs=settings)
     theirs, ours = streamer.bodies
@@ -238,11 +234,7 @@ THOUGHT_AND_TEXT = [
 OTHER_WORDS = {
     "ends_with_eos": [ROLE, *TEXT, event(finish="eos"), DONE],
     "a_message_in_place_of_a_delta": [
-        event(
-            choices=[
-                {"index": 0, "message": {"role": "assistant", "content": "Li Su took it."}, "finish_reason": "stop"}
-            ]
-        )
+        event(choices=[{"index": 0, "message": {"role": "assistant", "content": "Li Su took it."}, "finish_reason": "stop"}])
     ],
     "events_of_other_kinds": [b'event: ping\ndata: {"type": "ping"}\n\n', ROLE, *TEXT, END, event(choices=None), DONE],
     "a_second_reply": [ROLE, *TEXT, event(choices=[{"index": 1, "delta": {"content": "No."}}]), END, DONE],

@@ -32,10 +32,8 @@ def test_the_language_of_a_question_is_recognised(text, language):
 
 
 def test_a_chinese_text_that_quotes_one_japanese_word_stays_chinese():
-    assert (
-        detect_language("日本作家夏目漱石的《草枕》（くさまくら）写一个画家到山中的温泉去，他想离开人情世界，" * 2)
-        == "zh"
-    )
+    text = "日本作家夏目漱石的《草枕》（くさまくら）写一个画家到山中的温泉去，他想离开人情世界，"
+    assert detect_language(text * 2) == "zh"
 
 
 def test_a_long_text_is_judged_by_its_beginning():

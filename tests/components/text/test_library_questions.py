@@ -130,13 +130,9 @@ def test_a_question_who_wrote_a_work_names_it_as_its_title_does(question, title)
 @pytest.mark.parametrize(
     "question",
     [
-        "Who wrote to Ahab about the whale, and why?",
-        "谁是作者？",
-        "Who wrote?",
-        "作者是谁",
-        "",
+        "Who wrote to Ahab about the whale, and why?", "谁是作者？", "Who wrote?", "作者是谁", "",
         "谁写的信最长，送到了哪里？",
     ],
-)
+)  # fmt: skip
 def test_any_other_question_names_no_title(question):
     assert not any(is_titled(title, asked_work(question)) for title in ("", "Ahab", "whale", "信"))

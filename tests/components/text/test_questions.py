@@ -3,13 +3,7 @@ import json
 
 import pytest
 
-from shiguan.text.questions import (
-    cleaned_question,
-    fault_of_rewrite,
-    is_question,
-    question_part,
-    usable_queries,
-)
+from shiguan.text.questions import cleaned_question, fault_of_rewrite, is_question, question_part, usable_queries
 from shiguan.text.terms import question_subject
 
 
@@ -19,8 +13,7 @@ def test_subject_is_the_question_without_its_frame():
 
 
 def test_a_name_spelt_out_is_not_invented():
-    question = "How do companies adapt to it in the U.S.?"
-    context = "What is the purpose of GDPR?"
+    question, context = "How do companies adapt to it in the U.S.?", "What is the purpose of GDPR?"
     rewrite = "How do companies adapt to the General Data Protection Regulation in the United States?"
     assert fault_of_rewrite(rewrite, question, context) == ""
     assert "Swiss" in fault_of_rewrite("How do companies adapt to the Swiss GDPR?", question, context)
@@ -29,14 +22,10 @@ def test_a_name_spelt_out_is_not_invented():
 @pytest.mark.parametrize(
     ("text", "question"),
     [
-        ("Who was he?", True),
-        ("name the three garrisons", True),
-        ("列出三镇", True),
-        ("他是谁", True),
-        ("He was a general.", False),
-        ("他是将军。", False),
+        ("Who was he?", True), ("name the three garrisons", True), ("列出三镇", True), ("他是谁", True),
+        ("He was a general.", False), ("他是将军。", False),
     ],
-)
+)  # fmt: skip
 def test_questions_and_requests_are_told_from_statements(text, question):
     assert is_question(text) is question
 
@@ -50,16 +39,10 @@ def test_an_answer_after_the_question_is_cut_off():
 @pytest.mark.parametrize(
     ("text", "question"),
     [
-        ("1. x", "x"),
-        ("- x", "x"),
-        ("（二）甲", "甲"),
-        ("Query 2: x", "x"),
-        ("“x y”", "x y"),
-        ("**x**", "x"),
-        ("...", ""),
-        ("", ""),
+        ("1. x", "x"), ("- x", "x"), ("（二）甲", "甲"), ("Query 2: x", "x"), ("“x y”", "x y"), ("**x**", "x"),
+        ("...", ""), ("", ""),
     ],
-)
+)  # fmt: skip
 def test_what_models_put_around_a_question_is_taken_away(text, question):
     assert cleaned_question(text) == question
 

@@ -12,34 +12,22 @@ def sentences(text):
 @pytest.mark.parametrize(
     "expected",
     [
-        ["安祿山反。", "玄宗幸蜀。"],
-        ["你来吗？！", "我来！"],
-        ["诸镇跋扈；", "朝廷姑息。"],
-        ["“你来吗？”", "他问道。"],
-        ["（营州柳城人也。）", "本姓康。"],
-        ["他说：“好……”", "然后走了。"],
-        ["我不知道……", "也许吧。"],
-        ["「来たか。」と言った。", "そして去った。"],
-        ["他来了.", "我走了."],
+        ["安祿山反。", "玄宗幸蜀。"], ["你来吗？！", "我来！"], ["诸镇跋扈；", "朝廷姑息。"],
+        ["“你来吗？”", "他问道。"], ["（营州柳城人也。）", "本姓康。"], ["他说：“好……”", "然后走了。"],
+        ["我不知道……", "也许吧。"], ["「来たか。」と言った。", "そして去った。"], ["他来了.", "我走了."],
         ["事见《旧唐书》[1]。", "又见《新唐书》。[2]", "后面【3】。", "再后。【4】"],
-        ["安祿山者營州柳城雜種胡人也母為巫者"],
-        ["長慶初，幽、鎮復亂……，河朔再失。"],
+        ["安祿山者營州柳城雜種胡人也母為巫者"], ["長慶初，幽、鎮復亂……，河朔再失。"],
         ['他說："好。"', '又說："不好。"', "完。"],
     ],
     ids=lambda expected: expected[0],
-)
+)  # fmt: skip
 def test_chinese_sentences_end_at_their_own_marks_without_spaces(expected):
     assert sentences("".join(expected)) == expected
 
 
 def test_every_row_of_a_table_is_a_sentence_of_its_own():
-    table = "Chronology\n742 | Pinglu | 平卢\n16 Dec. 755 | An Lushan rises. At Fanyang | 起兵范阳"
-    assert sentences(table) == [
-        "Chronology",
-        "742 | Pinglu | 平卢",
-        "16 Dec. 755 | An Lushan rises.",
-        "At Fanyang | 起兵范阳",
-    ]
+    rows = ["Chronology", "742 | Pinglu | 平卢", "16 Dec. 755 | An Lushan rises. At Fanyang | 起兵范阳"]
+    assert sentences("\n".join(rows)) == [*rows[:2], "16 Dec. 755 | An Lushan rises.", "At Fanyang | 起兵范阳"]
 
 
 @pytest.mark.parametrize(
@@ -104,11 +92,8 @@ def test_other_scripts_end_at_their_own_stops(expected):
 
 
 def test_a_blank_line_always_ends_a_sentence_and_a_line_break_never_does():
-    assert sentences("a wrapped\nline\n \nnext, unfinished\r\n\r\nlast") == [
-        "a wrapped\nline",
-        "next, unfinished",
-        "last",
-    ]
+    found = sentences("a wrapped\nline\n \nnext, unfinished\r\n\r\nlast")
+    assert found == ["a wrapped\nline", "next, unfinished", "last"]
 
 
 def test_headings_and_list_items_stand_alone():
@@ -121,22 +106,10 @@ def test_a_number_sign_within_a_line_is_no_heading():
     assert sentences("in C # one\n\nnext") == ["in C # one", "next"]
 
 
-PIECES = st.sampled_from(
-    [
-        *"aB1 .!?。！？；…，\"'”“’()（）[]】\n\t\u3000",
-        "\n\n",
-        "Mr. ",
-        "3.14",
-        "。”",
-        "[1]",
-        "e.g. ",
-        "\r\n",
-        "𠀀",
-        "e\u0301",
-        "\x1f",
-        "# ",
-    ]
-)
+PIECES = st.sampled_from([
+    *"aB1 .!?。！？；…，\"'”“’()（）[]】\n\t\u3000",
+    "\n\n", "Mr. ", "3.14", "。”", "[1]", "e.g. ", "\r\n", "𠀀", "e\u0301", "\x1f", "# ",
+])  # fmt: skip
 
 
 @settings(max_examples=150)

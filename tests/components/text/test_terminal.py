@@ -14,24 +14,14 @@ BAD = [chr(n) for n in (*range(9), *range(11, 32), *range(127, 160), *range(0x20
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("plain", "plain"),
-        ("two\nlines\tand 漢字 é", "two\nlines\tand 漢字 é"),
-        ("a\x1b]52;c;aGVsbG8=\x07b", "ab"),
-        ("a\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\b", "alinkb"),
-        ("a\x9d52;c;aGVsbG8=\x9cb", "ab"),
-        ("a\x1bPq#0\x1b\\b", "ab"),
-        ("a\x1b[31mred\x1b[0mb", "aredb"),
-        ("a\x9b2Jb", "ab"),
-        ("a\x1bcb", "ab"),
-        ("a\x1b(0b", "ab"),
-        ("a\rb\x08\x00\x7f", "ab"),
-        ("a\x1b", "a"),
-        ("a\x1b]52;c;no end", "a52;c;no end"),
-        ("a\u202eb\u2066c", "abc"),
-        ("a\ud800b", "a?b"),
+        ("plain", "plain"), ("two\nlines\tand 漢字 é", "two\nlines\tand 漢字 é"),
+        ("a\x1b]52;c;aGVsbG8=\x07b", "ab"), ("a\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\b", "alinkb"),
+        ("a\x9d52;c;aGVsbG8=\x9cb", "ab"), ("a\x1bPq#0\x1b\\b", "ab"), ("a\x1b[31mred\x1b[0mb", "aredb"),
+        ("a\x9b2Jb", "ab"), ("a\x1bcb", "ab"), ("a\x1b(0b", "ab"), ("a\rb\x08\x00\x7f", "ab"), ("a\x1b", "a"),
+        ("a\x1b]52;c;no end", "a52;c;no end"), ("a\u202eb\u2066c", "abc"), ("a\ud800b", "a?b"),
         ("\x1b\x1b[31m[31mx", "[31mx"),
     ],
-)
+)  # fmt: skip
 def test_what_steers_a_terminal_is_left_out_with_what_it_carries(text, shown):
     assert printable(text) == shown
 

@@ -51,19 +51,13 @@ def search(library):
 @pytest.mark.parametrize(
     "quotation",
     [
-        "Call me Ishmael. Some years ago",
-        "call me Ishmael, some years ago - never mind how long precisely",
-        "having little or no\nmon-\ney in my purse",
-        "Call me Ishmael … having little or no money",
-        "Call me Ishmael [...] having little or no money",
-        "Call me Ishmael [the teller]. Some years ago",
-        "[C]all me Ishmael. Some years ago",
-        "貞觀二年春正月，太宗御太極殿",
-        "贞观二年春正月太宗御太极殿，群臣皆贺",
-        "房玄齡不受賞，曰：『臣有三愧。』",
-        "房玄龄不受赏　曰臣有三愧",
+        "Call me Ishmael. Some years ago", "call me Ishmael, some years ago - never mind how long precisely",
+        "having little or no\nmon-\ney in my purse", "Call me Ishmael … having little or no money",
+        "Call me Ishmael [...] having little or no money", "Call me Ishmael [the teller]. Some years ago",
+        "[C]all me Ishmael. Some years ago", "貞觀二年春正月，太宗御太極殿",
+        "贞观二年春正月太宗御太极殿，群臣皆贺", "房玄齡不受賞，曰：『臣有三愧。』", "房玄龄不受赏　曰臣有三愧",
     ],
-)
+)  # fmt: skip
 def test_a_quotation_in_another_dress_is_found(search, quotation):
     found = search.check(quotation)
     assert (found["verdict"], found["places"], found["difference"]) == ("found", 1, [])
@@ -116,21 +110,18 @@ def test_what_repeats_itself_a_thousand_times_is_answered(search):
 def test_parts_of_several_places_are_stitched(search):
     found = search.check("I thought I would sail about a little … Forehead to forehead I meet thee, this third time")
     assert found["verdict"] == "stitched"
-    assert [part["section"] for part in found["parts"]] == [["Loomings"], ["The Chase"]]
-    assert [part["quote"] for part in found["parts"]] == [
-        "I thought I would sail about a little",
-        "Forehead to forehead I meet thee, this third time",
+    assert [(part["section"], part["quote"]) for part in found["parts"]] == [
+        (["Loomings"], "I thought I would sail about a little"),
+        (["The Chase"], "Forehead to forehead I meet thee, this third time"),
     ]
 
 
-def test_what_stands_nowhere_is_absent(search):
-    for text in (
-        "It is a truth universally acknowledged, that a single man",
-        "春眠不覺曉，處處聞啼鳥",
-        "مرحبا بالعالم كله",
-    ):
-        found = search.check(text)
-        assert (found["verdict"], found["source"], found["places"]) == ("absent", None, 0)
+@pytest.mark.parametrize(
+    "text", ["It is a truth universally acknowledged", "春眠不覺曉，處處聞啼鳥", "مرحبا بالعالم كله"]
+)
+def test_what_stands_nowhere_is_absent(search, text):
+    found = search.check(text)
+    assert (found["verdict"], found["source"], found["places"]) == ("absent", None, 0)
 
 
 def test_all_places_of_a_quotation_are_counted(search):
@@ -152,12 +143,9 @@ def test_a_wrong_place_beside_a_quotation_is_told(search):
 
 
 def test_a_work_that_the_passage_quotes_is_no_wrong_place(tmp_path):
-    text = (
-        "# 魏博\n\n魏博五十馀年不沾皇化，一旦举六州之地来归。《资治通鉴》元和七年十月。\n\n# 他处\n\n"
-        + "其后河北无事。" * 60
-        + "田承嗣镇魏博，选募六州骁勇之士五千人为牙军。\n"
-    )
-    (tmp_path / "rebellion.md").write_text(text, encoding="utf-8")
+    named = "# 魏博\n\n魏博五十馀年不沾皇化，一旦举六州之地来归。《资治通鉴》元和七年十月。\n\n"
+    far = f"# 他处\n\n{'其后河北无事。' * 60}田承嗣镇魏博，选募六州骁勇之士五千人为牙军。\n"
+    (tmp_path / "rebellion.md").write_text(named + far, encoding="utf-8")
     library = Library(data_dir=tmp_path / "library")
     assert not any(done.skipped for done in library.ingest([tmp_path / "rebellion.md"], tenant_id="a"))
     search = QuotationSearch(library.stores, "a")
@@ -177,13 +165,13 @@ def test_another_tenants_passages_are_nowhere(library, search):
 def test_a_quotation_over_two_passages_is_found(library, tmp_path):
     sentences = [f"Number {n} of the sailors named {name} kept the watch {n * 7} nights." for n in range(1, 60)
                  for name in ("Abel", "Bede")]  # fmt: skip
-    (tmp_path / "long.txt").write_text(" ".join(sentences), encoding="utf-8")
+    whole = " ".join(sentences)
+    (tmp_path / "long.txt").write_text(whole, encoding="utf-8")
     [done] = library.ingest([tmp_path / "long.txt"], tenant_id="c")
     assert done.parents > 1
     search = QuotationSearch(library.stores, "c")
     for first, second in pairwise(sentences):
         assert search.check(f"{first} {second}")["verdict"] == "found"
-    whole = " ".join(sentences)
     assert len(whole) > 6000  # longer than what is looked up at a time
     assert search.check(whole)["verdict"] == "found"
     changed = search.check(whole.replace("Number 39 of the sailors named Bede", "Number 38 of the sailors named Bede"))

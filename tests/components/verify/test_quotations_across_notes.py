@@ -52,10 +52,7 @@ def test_a_quotation_across_or_inside_a_note_is_found_once(search, quotation, qu
     ("quotation", "difference"),
     [
         ("龟兹乐部有工三十人，衣皂丝布头巾。", [{"quoted": "三", "stands": "二"}]),
-        (
-            "The siege of the town lasted ten months and ended in the snow.",
-            [{"quoted": "months", "stands": "weeks"}],
-        ),
+        ("The siege of the town lasted ten months and ended in the snow.", [{"quoted": "months", "stands": "weeks"}]),
         ("Soldiers ever reached the bridge", [{"quoted": "", "stands": "No"}]),
         ("得出关而返，凡十五万钱", [{"quoted": "", "stands": "不"}]),
         ("衣皂丝布头巾。其工不得出关而返，凡十五", [{"quoted": "十五", "stands": "十五万钱"}]),

@@ -12,29 +12,20 @@ def parts(text):
 @pytest.mark.parametrize(
     ("text", "quoted"),
     [
-        ('He says "one two".', ["one two"]),
-        ("He says “one two”.", ["one two"]),
-        ("他说「一二」。", ["一二"]),
-        ("他说『一二』。", ["一二"]),
-        ("“one ‘two’ “three” four”", ["one ‘two’ “three” four"]),
-        ("「一『二』三」", ["一『二』三"]),
-        ('"one" and "two"', ["one", "two"]),
-        ("> one\n> two\n\nThree.", ["one\ntwo"]),
-        (">>> one\n> — Melville\n", ["one"]),
-        ("““”” “”", []),
+        ('He says "one two".', ["one two"]), ("He says “one two”.", ["one two"]), ("他说「一二」。", ["一二"]),
+        ("他说『一二』。", ["一二"]), ("“one ‘two’ “three” four”", ["one ‘two’ “three” four"]),
+        ("「一『二』三」", ["一『二』三"]), ('"one" and "two"', ["one", "two"]),
+        ("> one\n> two\n\nThree.", ["one\ntwo"]), (">>> one\n> — Melville\n", ["one"]), ("““”” “”", []),
         ('"', []),
     ],
-)
+)  # fmt: skip
 def test_quotations_are_found_by_their_marks(text, quoted):
     assert [text for kind, text in parts(text) if kind == "quotation"] == quoted
 
 
 def test_other_sentences_are_claims_and_those_with_a_quotation_are_not():
-    assert parts("Ahab is captain. He says “I am”. Starbuck is mate.") == [
-        ("claim", "Ahab is captain."),
-        ("quotation", "I am"),
-        ("claim", "Starbuck is mate."),
-    ]
+    told = [("claim", "Ahab is captain."), ("quotation", "I am"), ("claim", "Starbuck is mate.")]
+    assert parts("Ahab is captain. He says “I am”. Starbuck is mate.") == told
 
 
 def test_a_mark_that_does_not_close_ends_with_its_paragraph_and_is_counted():

@@ -21,7 +21,5 @@ def test_a_column_is_one_text_with_the_places_of_its_cells():
 
 
 def test_text_that_is_no_table_has_no_columns():
-    assert (
-        list(table_columns([Document(content=TEXT, meta={"blocks": BLOCKS[:1]}), Document(content=ROWS)], [0, 40]))
-        == []
-    )
+    documents = [Document(content=TEXT, meta={"blocks": BLOCKS[:1]}), Document(content=ROWS)]
+    assert list(table_columns(documents, [0, 40])) == []

@@ -61,10 +61,9 @@ def test_a_library_lives_on_the_two_servers(elasticsearch, qdrant, small_models,
             assert {"term": {"tenant_id": "t"}} in _leaves(request.body["query"])
         for request in qdrant.sent("POST", "/points/query"):
             assert {"key": "meta.tenant_id", "match": {"value": "t"}} in _leaves(request.body["filter"])
-        fetched = [
-            r for r in elasticsearch.requests if r.path == "/shiguan-parents/_search" and "aggs" not in r.body
-        ]  # beside those for the languages of the books
-        assert len(fetched) == 2, "one request for the parents of each question"
+        # Beside those for the languages of the books: one request for the parents of each question.
+        fetched = [one for one in elasticsearch.requests if one.path == "/shiguan-parents/_search"]
+        assert len([one for one in fetched if "aggs" not in one.body]) == 2
 
     headed = corpus.with_name("war.md")
     headed.write_text("# The War\n\nAn Lushan rose at Fanyang in the year 755.\n", encoding="utf-8")
@@ -183,10 +182,9 @@ def test_vectors_that_are_lost_are_named_and_made_again(elasticsearch, qdrant, s
     capsys.readouterr()
     assert main(["stores", "status", "--json"]) == 1
     (told,) = json.loads(capsys.readouterr().out)["unfinished"]
-    assert told == (
-        f"`rows.jsonl` of the tenant `t` has {len(points) - 2} vectors for {len(points)} retrieval units: run "
-        f"`shiguan ingest --resume --deployment {DEPLOYMENT} --tenant t`"
-    )
+    step = f"run `shiguan ingest --resume --deployment {DEPLOYMENT} --tenant t`"
+    lacking = f"{len(points) - 2} vectors for {len(points)} retrieval units"
+    assert told == f"`rows.jsonl` of the tenant `t` has {lacking}: {step}"
     assert main(["ingest", "--resume", "--deployment", DEPLOYMENT, "--tenant", "t"]) == 0
     assert main(["stores", "status"]) == 0
 
@@ -214,15 +212,6 @@ def test_words_move_to_an_index_of_another_name_and_nothing_is_embedded_again(
     elasticsearch.indexes["shiguan-children"].clear()
     with Runner("next", "simple") as runner:
         assert "Liu Yan taxed salt" in runner.ask("Who taxed salt?", tenant_id="t")["answer"]
-
-
-def test_a_server_that_is_down_is_named_when_one_asks(elasticsearch, qdrant, small_models, capsys):
-    assert main(["stores", "init"]) == 0
-    elasticsearch.stop()
-    assert main(["ask", "Who taxed salt?", "--deployment", DEPLOYMENT]) != 0
-    told = capsys.readouterr().err
-    assert f"Elasticsearch at {elasticsearch.url} cannot be reached" in told
-    assert "Traceback" not in told
 
 
 def _leaves(node):

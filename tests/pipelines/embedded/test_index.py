@@ -5,10 +5,8 @@ from dataclasses import replace
 import docx
 import pytest
 from haystack import Document, component
-from haystack.core.errors import PipelineRuntimeError
 
 from shiguan.engine.loading import load_pipeline
-from shiguan.ingest import vector_writer
 
 READING = {"source_inspector", "epub_converter", "jsonl_converter", "joiner"}
 STAGES = {"splitter", "passage_writer", "vector_writer"}
@@ -154,61 +152,3 @@ def test_a_file_that_can_no_longer_be_read_keeps_what_it_had(index, books):
     book.write_bytes(b"\0\1\2" * 50)
     assert len(skipped(index.run(book))) == 1
     assert index.everything() == before
-
-
-def long_book(folder, paragraphs=60):
-    book = folder / "book.txt"
-    book.write_text(
-        "\n\n".join(f"Chapter {n}. " + f"The garrison marched on day {n}. " * 12 for n in range(paragraphs))
-    )
-    return book
-
-
-class StoppedError(Exception):
-    """Raised by whoever hears of the progress."""
-
-
-def stop_at(least):
-    def progress(stage, done, total):
-        if done >= least:
-            raise StoppedError
-
-    return progress
-
-
-def test_words_are_found_while_vectors_are_still_missing(index, books, monkeypatch):
-    monkeypatch.setattr(vector_writer, "_SLICE", 8)
-    monkeypatch.setattr(vector_writer, "_BATCH", 4)
-    book = long_book(books)
-    with pytest.raises(PipelineRuntimeError):
-        index.run(book, progress=stop_at(20))
-    assert len(index.children.bm25_retrieval("garrison", top_k=500)) == index.children.count_documents()
-    # Two slices are whole; of the third one batch was made and is lost.
-    assert index.embedder.embedded == 20
-    assert len(index.children.list_ids_without_vector()) == index.children.count_documents() - 16
-
-
-def test_the_same_file_again_embeds_only_what_was_missing(index, books, tmp_path, monkeypatch):
-    monkeypatch.setattr(vector_writer, "_SLICE", 8)
-    book = long_book(books)
-    with pytest.raises(PipelineRuntimeError):
-        index.run(book, progress=stop_at(20))
-    missing, before = len(index.children.list_ids_without_vector()), index.embedder.embedded
-    result = index.run(book)
-    assert result["vector_writer"]["written"] == missing == index.embedder.embedded - before
-    assert result["passage_writer"]["new"] == 0
-    whole = Index(tmp_path / "whole")
-    whole.run(book)
-    assert index.everything() == whole.everything()
-
-
-def test_an_older_version_is_gone_before_the_first_vector_is_made(index, books):
-    book = long_book(books)
-    index.run(book)
-    book.write_text("\n\n".join(["All is new. " * 50] * 3))
-    with pytest.raises(PipelineRuntimeError):
-        index.run(book, progress=stop_at(0))
-    assert index.children.bm25_retrieval("garrison") == []
-    assert {d.meta["parent_id"] for d in index.children.filter_documents()} == {
-        d.id for d in index.parents.filter_documents()
-    }

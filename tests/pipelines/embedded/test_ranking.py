@@ -65,12 +65,3 @@ def test_scores_fall_along_the_order(mode):
 
 def test_top_k_of_a_request_counts(mode):
     assert len(mode.search("salt", tenant_id="t", top_k=2)[0]) == 2
-
-
-@pytest.mark.parametrize("name", ["advanced", "precise"])
-def test_an_answer_has_no_warning_of_the_missing_cross_encoder_and_the_passages_say_who_ranked(library, name):
-    with Runner("embedded", name, data_dir=library) as runner:
-        answer = runner.ask("Who sold the salt of the state?", tenant_id="t")
-        documents, warnings = runner.search("Who sold the salt of the state?", tenant_id="t")
-    assert not [warning for warning in [*answer["metadata"]["warnings"], *warnings] if "cross-encoder" in warning]
-    assert {document.meta["ranked_by"] for document in documents} == {"fusion"}
