@@ -30,7 +30,7 @@ from bench.quality.rows import auroc
 from haystack import Document
 
 from bench.judge import sets
-from shiguan.answer.answerability import CLOSEST_BELOW, JUDGED, NEITHER, probability
+from shiguan.answer.answerability import CLOSEST_BELOW, NEITHER, ODDS_SHARE, probability
 from shiguan.answer.quotations import quotations
 from shiguan.engine.runner import Runner
 from shiguan.evaluation.provenance import TENANT
@@ -38,7 +38,7 @@ from shiguan.models.judge import ADAPTER, Judge
 from shiguan.reading.passage import Passage
 from shiguan.reading.text import read_text
 
-SHARES = (0.25, 0.35, 0.5)
+SHARES = (0.3, 0.6, 0.9)
 SQUAD = "en_squad2"
 MARKS = 150
 
@@ -145,7 +145,7 @@ def doubted(rows: Sequence[Row]) -> Iterator[str]:
         shown = []
         for kind in ("answered", "unanswerable", "taken out"):
             of = [row for row in rows if (row.group, row.kind) == (group, kind)]
-            odds = [(row.log_odds, row.log_odds + JUDGED * (row.judged - NEITHER)) for row in of]
+            odds = [(row.log_odds, row.log_odds + ODDS_SHARE * (row.judged - NEITHER)) for row in of]
             shown.append(" → ".join(f"{np.mean([one[at] < least for one in odds]):.2f}" for at in (0, 1)) if of else "")
         yield f"| {group} | {' | '.join(shown)} |"
 

@@ -26,8 +26,9 @@ MOST_QUOTED = 3
 # .02 more or less changes little.
 _BETWEEN_LANGUAGES = 0.07
 
-# What the judge's log-odds count for, and those from which on they speak for an answer (bench/judge/README.md).
-JUDGED, NEITHER = 0.35, -1.5
+# What the judge's log-odds count for, here and in the order of quotations, and those from which on they speak for an
+# answer (bench/judge/README.md).
+ODDS_SHARE, NEITHER = 0.6, -0.5
 
 # How many passages behind the nearest one are what it stands out from; three, or all, tell as much.
 _BEHIND = 5
@@ -154,7 +155,7 @@ def read_probability(likely: float, question: str, documents: Sequence[Document]
     """Return the probability that passages hold an answer, by the retrieval and by the judge's odds of quotations."""
     if not odds or not 0 < likely < 1:
         return likely
-    both = math.log(likely / (1 - likely)) + JUDGED * (max(odds) - NEITHER)
+    both = math.log(likely / (1 - likely)) + ODDS_SHARE * (max(odds) - NEITHER)
     return min(1 / (1 + math.exp(-both)), highest_probability(question, documents))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from haystack import Document, logging
 
-from shiguan.answer.answerability import MOST_QUOTED
+from shiguan.answer.answerability import MOST_QUOTED, ODDS_SHARE
 from shiguan.claims.citations import cited_place
 from shiguan.errors import ModelMissingError
 from shiguan.llm.source_blocks import neutral_attribute
@@ -58,8 +58,6 @@ _APART = re.compile(
     r"|(?![-*+•·|>\d\s])[^|\n]{0,50}[^\W_](?:\n[^|\n]{0,50}[^\W_])*)\s*"
 )
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
-# What the judge's log-odds count for beside the rank of the retrieval (bench/judge/README.md).
-_JUDGED = 0.5
 _patterns = partial(read_patterns, Path(__file__).with_suffix(".yaml"))
 
 
@@ -150,7 +148,7 @@ def judged_quotations(documents: Sequence[Document], question: str) -> list[tupl
     def rank(at: int) -> tuple[bool, float]:
         sentence = fold_han((quoted[at].document.content or "")[slice(*quoted[at].sentence)])
         told = introduces is not None and introduces.search(sentence) is not None
-        return told, _JUDGED * judged[at] - math.log(at + 1)
+        return told, ODDS_SHARE * judged[at] - math.log(at + 1)
 
     return [(quoted[at], judged[at]) for at in sorted(range(len(quoted)), key=rank, reverse=True)]
 

@@ -47,8 +47,8 @@ def test_the_probability_rises_with_what_the_judge_reads_in_the_best_quotation(m
 
     assert told(-9.0) < told(-3.0) < told(0.0) < told(3.0) < 1.0
     assert told(NEITHER) == 0.5
-    # The retrieval's even odds, and .35 times 2 more: e to the .7 against 1.
-    assert told(NEITHER + 2) == pytest.approx(0.6682, abs=1e-4)
+    # The retrieval's even odds, and .6 times 2 more: e to the 1.2 against 1.
+    assert told(NEITHER + 2) == pytest.approx(0.7685, abs=1e-4)
     assert (told(9.0, 0.0), told(-9.0, 1.0), told(9.0, None)) == (0.0, 1.0, None)
 
 
@@ -96,7 +96,7 @@ def quoted(monkeypatch, odds, query=QUERY, **more):
 
 
 def test_what_the_judge_finds_likelier_is_quoted_before_its_rank(monkeypatch):
-    # Half of the odds less the logarithm of the rank: 0, .5 - .69 and 1.5 - 1.1.
+    # .6 of the odds less the logarithm of the rank: 0, .6 - .69 and 1.8 - 1.1.
     assert quoted(monkeypatch, [0.0, 1.0, 3.0]) == [(3, 3.0), (1, 0.0), (2, 1.0)]
 
 
