@@ -183,7 +183,7 @@ def judged(judge, text, query="", *, source=ENGLISH, on_unsupported="remove", **
     return grader.run([ChatMessage.from_assistant(text)], passages(source), query, **options)
 
 
-PARAPHRASE = "The frontier commander turned his troops upon the dynasty [1]."
+PARAPHRASE = "The general made war on his own emperor [1]."
 
 
 @pytest.mark.parametrize(
