@@ -34,9 +34,8 @@ _LEARNED = {
 }
 _LOWER = 0.09
 # What the judge's log-odds count for, and those from which on they speak for a claim; none is surer than the last
-# (bench/judge/README.md). In Chinese, where the projection was learned, it kept fewer true sentences by hand.
+# (bench/judge/README.md). In Chinese, where the projection was learned, it keeps more, true ones and false ones.
 _JUDGED, _NEITHER, _LEAST = 0.05, -1.5, 0.018
-
 
 logger = logging.getLogger(__name__)
 
