@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Set
 from functools import cache
 from itertools import chain, islice, pairwise, product
+from operator import contains
 from pathlib import Path
 from unicodedata import normalize
 
@@ -72,16 +73,14 @@ def heard_names(question: str, sounds: Set[str]) -> list[str]:
 def written_in_han(question: str, name: str, texts: Iterable[str]) -> set[str]:
     """Find the characters of texts that are read as the one name of a question, of which `name` is all or the end."""
     names = list(_read_names(question))
-    if len(names) != 1 or not " ".join(names[0][0]).endswith(name):
+    if len(names) != 1 or not " ".join(names[0][0]).endswith(plain_spelling(name)):
         return set()
     asked = list(chain(*names[0][1]))
-    found = set()
-    for run in chain.from_iterable(map(_RUN.findall, texts)):
-        sounds = [reading(character) for character in run]
-        for at in range(len(run) - len(asked) + 1) if len(asked) > 1 else ():
-            if all(sound in likely for sound, likely in zip(sounds[at:], asked, strict=False)):
-                found.add(run[at : at + len(asked)])
-    return found
+    if len(asked) < 2:
+        return set()
+    runs = chain.from_iterable(map(_RUN.findall, texts))
+    written = (run[at : at + len(asked)] for run in runs for at in range(len(run) - len(asked) + 1))
+    return {one for one in written if all(map(contains, asked, map(reading, one)))}
 
 
 def names_in_pinyin(question: str) -> list[str]:

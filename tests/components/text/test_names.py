@@ -126,6 +126,8 @@ def test_a_name_is_heard_where_a_text_has_all_its_sounds_in_one_reading():
         ("Who was An Lushan?", "An Lushan", {"安禄山"}),
         ("Who was An Lushan?", "Lushan", {"安禄山"}),  # an article to whoever took it apart
         ("Who was An Lu-shan?", "An Lu-shan", {"安禄山"}),
+        ("Who was Ān Lùshān?", "Ān Lùshān", {"安禄山"}),
+        ("Who was An Lushang?", "An Lushang", set()),
         ("Who was An?", "An", set()),
         ("Who was the father of An Lushan?", "father of An Lushan", set()),
         ("Who was An Lushan or Zhang Xun?", "Zhang Xun", set()),
