@@ -17,7 +17,7 @@ import re
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -64,17 +64,16 @@ class Examples:
 
     def readings(self, number: int, chance: np.random.Generator) -> Iterator[Read]:
         """Give a passage with its claims, or with a question that it answers, and again with one that it does not."""
-        first, end = self.texts[number], self.texts[number + 1]
-        asked = self.labels[first + 1 : end] >= ANSWERED
-        claims = [first + 1 + at for at in np.flatnonzero(~asked)]
-        if claims:
-            yield self._reading(first, claims)
+        passage, end = self.texts[number], self.texts[number + 1]
+        texts = np.arange(passage + 1, end)
+        labels = self.labels[texts]
+        if (claims := texts[labels < ANSWERED]).size:
+            yield self._reading(passage, claims)
         for label in (ANSWERED, NOT_ANSWERED):
-            some = first + 1 + np.flatnonzero(self.labels[first + 1 : end] == label)
-            if len(some):
-                yield self._reading(first, [int(chance.choice(some))])
+            if (asked := texts[labels == label]).size:
+                yield self._reading(passage, [chance.choice(asked)])
 
-    def _reading(self, passage: int, texts: Sequence[int]) -> Read:
+    def _reading(self, passage: int, texts: Iterable[int]) -> Read:
         chosen = [passage, *texts]
         tokens = [slice(self.at[text], self.at[text + 1]) for text in chosen]
         labels = self.labels[chosen].astype(np.int64)

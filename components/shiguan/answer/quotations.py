@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -63,12 +63,17 @@ _patterns = partial(read_patterns, Path(__file__).with_suffix(".yaml"))
 
 @dataclass(frozen=True)
 class Quotation:
-    """A window of a passage, the sentence in it that answers or is closest, and the question's words in that."""
+    """
+    A window of a passage, the sentence in it that answers or is closest, and the question's words in that.
+
+    :param introduces: Whether the sentence introduces the one person or thing that the question asks to introduce.
+    """
 
     document: Document
     window: Span
     sentence: Span
-    words: tuple[Span, ...]
+    words: tuple[Span, ...] = ()
+    introduces: bool = False
 
     def citation(self, confidence: float) -> dict[str, Any]:
         """Write it as a citation of the answer object, with positions in the stored parent."""
@@ -115,6 +120,9 @@ def quotations(documents: Sequence[Document], question: str) -> list[Quotation]:
             if (rank and score <= following) or 2 * sum(_common(span, window) for window in taken) >= span[1] - span[0]:
                 continue
             quotation = _quotation(document, span, taken, question, weights[at])
+            sentence = (document.content or "")[slice(*quotation.sentence)]
+            told = introduces is not None and introduces.search(fold_han(sentence)) is not None
+            quotation = replace(quotation, introduces=told)
             share = _share(quotation, weights[at], quotation.window)
             if not found:
                 least = _AS_MANY * share if _share(quotation, weights[at], quotation.sentence) >= _MOST_WORDS else 0.0
@@ -143,12 +151,9 @@ def judged_quotations(documents: Sequence[Document], question: str) -> list[tupl
     except ModelMissingError as error:
         logger.info("Nobody reads whether the passages answer: {error}", error=str(error))
         return [(one, None) for one in quoted]
-    introduces = _introduction(question, documents)
 
     def rank(at: int) -> tuple[bool, float]:
-        sentence = fold_han((quoted[at].document.content or "")[slice(*quoted[at].sentence)])
-        told = introduces is not None and introduces.search(sentence) is not None
-        return told, ODDS_SHARE * judged[at] - math.log(at + 1)
+        return quoted[at].introduces, ODDS_SHARE * judged[at] - math.log(at + 1)
 
     return [(quoted[at], judged[at]) for at in sorted(range(len(quoted)), key=rank, reverse=True)]
 
@@ -171,7 +176,7 @@ def chapter_outline(documents: Sequence[Document], chapter: AskedChapter) -> lis
         spans = [span for span in read_text(text).sentences if text[slice(*span)].strip("# \n") not in headings]
         if spans:
             first = next((span for span in spans if size_of(text[slice(*span)]) >= _TELLING), spans[0])
-            found.append(Quotation(document, first, first, ()))
+            found.append(Quotation(document, first, first))
     return found
 
 
@@ -302,7 +307,7 @@ def _introduction(question: str, documents: Sequence[Document]) -> re.Pattern[st
     if thing is None:
         return None
     name = next(group for group in thing.groups() if group).strip()
-    texts = [fold_han(document.content or "") for document in documents if Passage(document).language == "zh"]
+    texts = (fold_han(document.content or "") for document in documents if Passage(document).language == "zh")
     names = "|".join(map(re.escape, (name, *sorted(written_in_han(question, name, texts)))))
     return re.compile(_patterns()["introduction"].pattern.replace("NAME", f"(?:{names})"), re.IGNORECASE)
 
