@@ -27,6 +27,10 @@ from shiguan.text.sentences import sentence_spans
 MOST = {"jaquad": 16_000}
 _OTHERS, _NEAR, _WINDOWS = 2, 12, 4
 _MOST_ASKED = 8
+_LONGEST, _LONGEST_HAN = 1_200, 420
+"""Characters of the longest windows, some 290 tokens: what is quoted of a passage has 125 to 300."""
+_FEW = 0.25
+"""How often a window is short."""
 
 
 def asked(folder_questions: Iterable[sets.Question]) -> Iterator[Example]:
@@ -103,18 +107,27 @@ def _changed(question: Claim, shown: str, names: Sequence[str], group: str, chan
 def _window(
     spans: Sequence[tuple[int, int]], one: sets.Question, chance: Random, *, holds: bool
 ) -> tuple[int, int] | None:
-    """Choose one to four sentences that hold an answer, or do not."""
+    """Choose sentences that hold an answer, or do not: some few, and as many as a quotation of the product has."""
     inside = [n for n, (a, b) in enumerate(spans) if b > one.start and a < one.end] if one.end else []
-    size = chance.choice((1, 2, 3, 3, 4))
     if holds and inside:
-        first = max(0, inside[0] - chance.randrange(size))
-        last = max(inside[-1], min(len(spans) - 1, first + size - 1))
-        return spans[first][0], spans[last][1]
-    starts = [n for n in range(len(spans)) if not any(n <= at < n + size for at in inside)]
-    if not starts or (holds and one.end):
-        return None
-    first = chance.choice(starts)
-    return spans[first][0], spans[min(len(spans) - 1, first + size - 1)][1]
+        first, last = inside[0], inside[-1]
+        least, most = 0, len(spans) - 1
+    else:
+        free = [n for n in range(len(spans)) if n not in inside]
+        if not free or (holds and one.end):
+            return None
+        first = last = chance.choice(free)
+        least = max((n + 1 for n in inside if n < first), default=0)
+        most = min((n - 1 for n in inside if n > first), default=len(spans) - 1)
+    longest = _LONGEST_HAN if HAN.search(one.passage) else _LONGEST
+    length = longest * (chance.uniform(0, 0.25) if chance.random() < _FEW else chance.uniform(0.3, 1))
+    while first > least or last < most:
+        before = first > least and (last == most or chance.random() < 0.5)
+        start, end = (first - 1, last) if before else (first, last + 1)
+        if spans[end][1] - spans[start][0] > length:
+            break
+        first, last = start, end
+    return spans[first][0], spans[last][1]
 
 
 class _Near:

@@ -119,6 +119,14 @@ async def test_every_route_of_the_server_is_known(app_module, settings):
     assert (await application.state.readiness.ready())[0] is False
 
 
+async def test_a_server_without_the_extra_says_what_mcp_needs(app_module, settings, monkeypatch):
+    monkeypatch.setattr(service, "find_spec", lambda name: None)
+    application = app_module.create(settings)
+    async with application.router.lifespan_context(application):
+        reply = await AsgiCall(application, "/mcp", body=b"{}", headers={"Content-Type": "application/json"}).done()
+    assert (reply.status, "shiguan[mcp]" in reply.error["next_step"]) == (404, True)
+
+
 ODD = {
     "surrogate": '"\\ud800"',
     "long number": "9" * 400,

@@ -11,6 +11,8 @@ from functools import partial
 from importlib.util import find_spec
 
 from fastapi import FastAPI
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route
 
 from shiguan.engine.library import Library
@@ -27,7 +29,7 @@ from shiguan.serving import (
 )
 from shiguan.serving.authentication import KeyRing, current_principal
 from shiguan.serving.engine import Engine, use_engine
-from shiguan.serving.error_replies import counted
+from shiguan.serving.error_replies import ApiError, counted
 from shiguan.serving.gate import install_gate
 from shiguan.serving.ingest_jobs import IngestJobs
 from shiguan.serving.request_lifetime import Admission
@@ -92,9 +94,9 @@ class Service:
             stack.callback(self.engine.close)
             use_engine(self.engine)
             stack.callback(use_engine, None)
-            if find_spec("mcp") is not None:  # the extra of that name
-                route = _mcp_route(self.engine, self.library)
-                app.router.routes.append(await stack.enter_async_context(route))
+            installed = find_spec("mcp") is not None  # the extra of that name
+            route = _mcp_route(self.engine, self.library) if installed else _no_mcp_route()
+            app.router.routes.append(await stack.enter_async_context(route))
             # Hayhooks deploys its wrappers when it starts. Its routes for deploying, undeploying and drawing are left
             # out.
             await stack.enter_async_context(wrapped.router.lifespan_context(wrapped))
@@ -134,6 +136,18 @@ def _check_stores(library: Library) -> None:
                 f"The store of the {name} does not answer: {type(error).__name__}. Start its server, check its address "
                 "and key in the environment, and start again."
             ) from error
+
+
+@contextlib.asynccontextmanager
+async def _no_mcp_route() -> AsyncIterator[Route]:
+    async def refuse(_: Request) -> Response:
+        raise ApiError(
+            "not_found",
+            message="This server does not speak MCP: the package `mcp` is not installed.",
+            next_step="Ask its operator to install `shiguan[mcp]`, or use the other routes, which /openapi.json lists.",
+        )
+
+    yield Route("/mcp", refuse, methods=["POST"])
 
 
 @contextlib.asynccontextmanager
