@@ -3,21 +3,21 @@ Measure what the judge adds to the probability that passages answer, over the wh
 
     python -m bench.judge.library [--data DIR] [--keep DIR] [--weights FILE.npz]
 
-Questions: on books, and those of SQuAD 2 whose passages are kept out of training. The judge reads what would be quoted.
-Beside the questions that nothing answers stand, as a third kind, those on books without the passages that answer them.
-The first table has how well answered questions are told from the others (AUROC): by the logarithm of the odds of
-`shiguan.answer.answerability`, by the judge's for the best quotation, and by the sum of the former and a share of the
-latter; the second the first quotation, in the order of the retrieval and with a share of the judge's odds; the third
-how many get no more than the closest passages, without the judge and with it; the last, of questions written on
-chapters kept out of training, the marked sentence of the first quotation of three passages, and that in which the judge
-finds the answer.
+Questions on books, by which it is judged; and those that were written on chapters kept out of training, by which its
+share and its threshold are chosen. The judge reads what would be quoted. Beside the questions that nothing answers
+stand, as a third kind, those with an answer without the passages that have it. The first table has how well answered
+questions are told from the others (AUROC): by the logarithm of the odds of `shiguan.answer.answerability`, by the
+judge's for the best quotation, and by the sum of the former and a share of the latter; the second the first quotation,
+in the order of the retrieval and with a share of the judge's odds; the third how many get no more than the closest
+passages, without the judge, with it, and where its threshold is another one; the last the marked sentence of
+quotations that answer, without the judge and with it.
 """
 
 import argparse
 import math
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,24 +31,26 @@ from haystack import Document
 
 from bench.judge import sets
 from shiguan.answer.answerability import CLOSEST_BELOW, NEITHER, ODDS_SHARE, probability
-from shiguan.answer.quotations import quotations
-from shiguan.engine.runner import Runner
+from shiguan.answer.quotations import marked_where_read, quotations
 from shiguan.evaluation.provenance import TENANT
 from shiguan.models.judge import ADAPTER, Judge
 from shiguan.reading.passage import Passage
 from shiguan.reading.text import read_text
 
 SHARES = (0.3, 0.6, 0.9)
-SQUAD = "en_squad2"
-MARKS = 150
+THRESHOLDS = (-1.0, -0.5, 0.0, 0.5)
+_LEAST = 4
+"""Passages of a chapter."""
 
 
 @dataclass(frozen=True)
 class Quoted:
-    """One quotation: the judge's log-odds, and whether it answers."""
+    """One quotation: the judge's log-odds, whether it answers, and its marked sentence, without the judge and with."""
 
     log_odds: float
     answers: bool
+    marked: bool
+    judged: bool
 
 
 @dataclass(frozen=True)
@@ -68,45 +70,72 @@ class Row:
 
 def observe(bench: Bench, judge: Judge) -> Iterator[Row]:
     """Ask all questions."""
-    with bench.mode(BOOKS) as runner:
-        for case in bench.book_cases():
-            documents, nearest = _searched(runner, case)
-            answerable = bool(case.answers or case.quotes)
-            group = f"books, {'zh' if read_text(case.text).language == 'zh' else 'en'}"
-            yield from _row(judge, case, group, "answered" if answerable else "unanswerable", documents, nearest)
-            if answerable:
-                gone = {Passage(one).parent_id for one in documents if case.is_in([one.content or ""])}
-                rest = [one for one in documents if Passage(one).parent_id not in gone]
-                near = [one for one in nearest if Passage(one).parent_id not in gone]
-                yield from _row(judge, case, group, "taken out", rest, near)
-    with bench.mode(f"{SQUAD}/corpus") as runner:
-        for kind, name in (("answered", "queries"), ("unanswerable", "unanswerable_queries")):
-            usable = sets.unseen_questions(bench.data, SQUAD, name)
-            for case in bench.cases(f"{SQUAD}/{name}", None):
-                if case.id in usable:
-                    yield from _row(judge, case, "SQuAD 2", kind, *_searched(runner, case))
+    chapters = _chapters(bench.data)
+    for name, corpus, cases in (
+        ("books", BOOKS, bench.book_cases()),
+        ("chapters", _files(bench.keep / "chapters", chapters), list(_cases(chapters))),
+    ):
+        with bench.mode(corpus) as runner:
+            for case in cases:
+                found = runner.trace(case.text[:2000], tenant_id=TENANT, outputs=[READ, NEAREST])["outputs"]
+                documents, nearest = found[READ] or [], found[NEAREST] or []
+                answerable = bool(case.answers or case.quotes)
+                yield from _row(judge, case, name, "answered" if answerable else "unanswerable", documents, nearest)
+                if answerable:
+                    gone = {Passage(one).parent_id for one in documents if case.is_in([one.content or ""])}
+                    rest = [one for one in documents if Passage(one).parent_id not in gone]
+                    near = [one for one in nearest if Passage(one).parent_id not in gone]
+                    yield from _row(judge, case, name, "taken out", rest, near)
 
 
-def _searched(runner: Runner, case: Case) -> tuple[list[Document], list[Document]]:
-    found = runner.trace(case.text[:2000], tenant_id=TENANT, outputs=[READ, NEAREST])["outputs"]
-    return found[READ] or [], found[NEAREST] or []
+def _chapters(folder: Path) -> dict[str, list[Written]]:
+    groups: dict[str, list[Written]] = defaultdict(list)
+    for row in written(folder, kept_out=True):
+        groups[row.group].append(row)
+    return {group: rows for group, rows in groups.items() if len(rows) >= _LEAST}
+
+
+def _files(folder: Path, chapters: Mapping[str, Sequence[Written]]) -> list[Path]:
+    """Write the chapters as Markdown files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for group, rows in chapters.items():
+        text = "\n\n".join([f"# {group}", *(row.passage for row in rows)])
+        (folder / f"{group}.md").write_text(text + "\n", encoding="utf-8")
+    return [folder / f"{group}.md" for group in chapters]
+
+
+def _cases(chapters: Mapping[str, Sequence[Written]]) -> Iterator[Case]:
+    """Ask one question that each passage answers, told by the sentences with the answer, and one that it does not."""
+    for row in (row for rows in chapters.values() for row in rows):
+        chance = sets.seeded(row.id)
+        if row.asked:
+            question, answer = chance.choice(row.asked)
+            start = row.passage.index(answer)
+            spans = [(a, b) for a, b in read_text(row.passage).sentences if a < start + len(answer) and b > start]
+            sentence = row.passage[spans[0][0] : spans[-1][1]].strip()
+            yield Case(f"{row.id}+", question, quotes=((sentence,),))
+        if row.unasked:
+            yield Case(f"{row.id}-", chance.choice(row.unasked))
 
 
 def _row(
-    judge: Judge, case: Case, group: str, kind: str, documents: Sequence[Document], nearest: Sequence[Document]
+    judge: Judge, case: Case, name: str, kind: str, documents: Sequence[Document], nearest: Sequence[Document]
 ) -> Iterator[Row]:
     quoted = []
     if not documents:
         return
     # Where the first passage is in another language another fit decides.
-    if Passage(documents[0]).language != read_text(case.text).language:
-        group = "across languages"
+    asked_in = read_text(case.text).language
+    across = Passage(documents[0]).language != asked_in
     for one in quotations(documents, case.text):
         text, (first, last) = one.document.content or "", one.window
-        shown = text[first:last]
-        quoted.append(Quoted(judge.answer(case.text, shown).log_odds, case.is_in([shown])))
+        reading = judge.answer(case.text, text[first:last])
+        spans = (one.sentence, marked_where_read(one, reading, case.text).sentence)
+        marked, judged = (case.is_in([text[slice(*span)]]) for span in spans)
+        quoted.append(Quoted(reading.log_odds, case.is_in([text[first:last]]), marked, judged))
     p = min(max(probability(case.text, documents, nearest), 1e-6), 1 - 1e-6)
     if quoted and (kind != "answered" or any(one.answers for one in quoted)):
+        group = f"{name}, {'across' if across else 'zh' if asked_in == 'zh' else 'en'}"
         yield Row(group, kind, math.log(p / (1 - p)), tuple(quoted))
 
 
@@ -138,50 +167,31 @@ def tables(rows: Sequence[Row]) -> Iterator[str]:
 
 def doubted(rows: Sequence[Row]) -> Iterator[str]:
     """Write how many questions get no more than the closest passages, without the judge and with it."""
-    yield "| called closest or not found | answered | unanswerable | taken out |"
+    thresholds = " · ".join(map(str, THRESHOLDS))
+    yield f"| called closest or not found (threshold {thresholds}) | answered | unanswerable | taken out |"
     yield "|---|---|---|---|"
     least = math.log(CLOSEST_BELOW / (1 - CLOSEST_BELOW))
     for group in dict.fromkeys(row.group for row in rows):
         shown = []
         for kind in ("answered", "unanswerable", "taken out"):
             of = [row for row in rows if (row.group, row.kind) == (group, kind)]
-            odds = [(row.log_odds, row.log_odds + ODDS_SHARE * (row.judged - NEITHER)) for row in of]
-            shown.append(" → ".join(f"{np.mean([one[at] < least for one in odds]):.2f}" for at in (0, 1)) if of else "")
+            odds = [[row.log_odds + ODDS_SHARE * (row.judged - at) for at in (NEITHER, *THRESHOLDS)] for row in of]
+            without = np.mean([row.log_odds < least for row in of]) if of else math.nan
+            now, *others = np.mean(np.array(odds) < least, axis=0) if of else [math.nan] * (1 + len(THRESHOLDS))
+            shown.append(f"{without:.2f} → {now:.2f} ({' · '.join(f'{one:.2f}' for one in others)})")
         yield f"| {group} | {' | '.join(shown)} |"
 
 
-def marks(judge: Judge, folder: Path) -> Iterator[str]:
-    """Write how often the sentence with the answer is the marked one, and the one in which the judge finds it."""
-    chapters: dict[str, list[Written]] = defaultdict(list)
-    for row in written(folder, kept_out=True):
-        chapters[row.group].append(row)
-    found: dict[str, list[tuple[bool, bool]]] = defaultdict(list)
-    for rows in chapters.values():
-        for at, row in enumerate(rows):
-            before = "".join(f"{other.passage} " for other in rows[max(0, at - 1) : at])
-            after = "".join(f" {other.passage}" for other in rows[at + 1 : at + 2])
-            text = before + row.passage + after
-            for question, answer in row.asked[:1]:
-                if len(found[row.set]) < MARKS:
-                    start = len(before) + row.passage.index(answer)
-                    found[row.set] += _marks(judge, question, text, (start, start + len(answer)))
-    yield "| sentence with the answer | quotations | marked | found by the judge |"
+def marks(rows: Sequence[Row]) -> Iterator[str]:
+    """Write how often the marked sentence of a quotation with the answer has it."""
+    yield "| sentence with the answer | quotations | marked without the judge | with it |"
     yield "|---|---:|---:|---:|"
-    for name, right in found.items():
-        shares = np.mean(right, axis=0)
-        yield f"| {name} | {len(right)} | {shares[0]:.2f} | {shares[1]:.2f} |"
-
-
-def _marks(judge: Judge, question: str, text: str, answer: tuple[int, int]) -> Iterator[tuple[bool, bool]]:
-    document = Document(content=text, meta={"language": read_text(text).language})
-    for quotation in quotations([document], question)[:1]:
-        first, last = quotation.window
-        if first <= answer[0] and answer[1] <= last:
-            reading = judge.answer(question, text[first:last])
-            spans = [(a, b) for a, b in read_text(text).sentences if a >= first and b <= last]
-            best = max(spans, key=lambda span: reading.within(span[0] - first, span[1] - first))
-            marked, found = (a < answer[1] and b > answer[0] for a, b in (quotation.sentence, best))
-            yield marked, found
+    for group in dict.fromkeys(row.group for row in rows):
+        right = [
+            one for row in rows if row.group == group and row.kind == "answered" for one in row.quoted if one.answers
+        ]
+        shares = np.mean([(one.marked, one.judged) for one in right], axis=0) if right else (math.nan, math.nan)
+        yield f"| {group} | {len(right)} | {shares[0]:.2f} | {shares[1]:.2f} |"
 
 
 def _sums(rows: Sequence[Row], product: float, judge: float) -> list[float]:
@@ -202,7 +212,7 @@ def main() -> int:
     chosen = parser.parse_args()
     judge = Judge(adapter=chosen.weights)
     rows = list(observe(Bench(chosen.data, chosen.keep, None), judge))
-    print("\n".join([*tables(rows), "", *doubted(rows), "", *marks(judge, chosen.data)]))
+    print("\n".join([*tables(rows), "", *doubted(rows), "", *marks(rows)]))
     return 0
 
 

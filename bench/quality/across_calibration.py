@@ -92,16 +92,16 @@ def observe(bench: Bench) -> Iterator[Row]:
             yield from _rows(bench, f"{corpus}/corpus", SETS_APART, "foreign", foreign[name], half)
     for rotation in range(LIBRARIES):
         parts = {article: PARTS[(at + rotation) % 3] for article, at in places.items()}
-        corpus = bilingual_corpus(bench.data, bench.keep, parts, rotation)
+        library = [bilingual_corpus(bench.data, bench.keep, parts, rotation)]
         for asked, other in (LANGUAGES, LANGUAGES[::-1]):
             cases = parallel_cases(bench.data, asked, other)
             held = [case for case in cases if parts[articles[case.id]] == other]
             absent = [case for case in cases if parts[articles[case.id]] == "neither"]
-            yield from _rows(bench, corpus, BILINGUAL, "answerable", held, half_of)
-            yield from _rows(bench, corpus, BILINGUAL, "absent article", absent[::2], half_of)
+            yield from _rows(bench, library, BILINGUAL, "answerable", held, half_of)
+            yield from _rows(bench, library, BILINGUAL, "absent article", absent[::2], half_of)
         for name in ("en_multihop", "zh_drcd"):
             half = dict.fromkeys((case.id for case in foreign[name]), FOREIGN_HALF[name])
-            yield from _rows(bench, corpus, BILINGUAL, "foreign", foreign[name], half)
+            yield from _rows(bench, library, BILINGUAL, "foreign", foreign[name], half)
 
 
 def observe_books(bench: Bench) -> Iterator[Row]:
@@ -111,14 +111,14 @@ def observe_books(bench: Bench) -> Iterator[Row]:
     others = [case for case in books if case not in answerable]
     yield from _rows(bench, BOOKS, "books", "answerable", answerable, {})
     yield from _rows(bench, BOOKS, "books", "unanswerable", others, {})
-    sample = build_book(bench.keep / "sample-book" / "an-lushan-rebellion.epub")
+    sample = [build_book(bench.keep / "sample-book" / "an-lushan-rebellion.epub")]
     for group, corpus in (("books", BOOKS), ("sample book", sample)):
         for name in FOREIGN_HALF:
             yield from _rows(bench, corpus, group, "foreign", bench.cases(f"{name}/queries", FOREIGN // 2), {})
 
 
 def _rows(
-    bench: Bench, corpus: str | Path, group: str, kind: str, cases: Sequence[Case], half: dict[str, int]
+    bench: Bench, corpus: str | Sequence[Path], group: str, kind: str, cases: Sequence[Case], half: dict[str, int]
 ) -> Iterator[Row]:
     for one in bench.observed(corpus, cases):
         by_chance = kind in ("foreign", "absent article") and one.case.is_in(one.passages)

@@ -90,10 +90,10 @@ class Bench:
         self.half = half
         self.by_words = by_words
 
-    def library(self, corpus: str | Path) -> Path:
-        """Ingest a corpus, such as `en_squad2/corpus`, a file or the three books, unless that was done before."""
+    def library(self, corpus: str | Sequence[Path]) -> Path:
+        """Ingest a corpus, such as `en_squad2/corpus`, files or the three books, unless that was done before."""
         names = [f"epub/{name}" for name in BOOK_FILES] if corpus == BOOKS else [f"{corpus}.jsonl.gz"]
-        files = [corpus] if isinstance(corpus, Path) else [self.data / name for name in names]
+        files = [self.data / name for name in names] if isinstance(corpus, str) else list(corpus)
         folder = stamped_folder(self.keep, files)
         ingest_corpus(files, deployment="embedded", data_dir=folder)
         return folder
@@ -115,7 +115,7 @@ class Bench:
         asked = read_book_questions(self.data / BOOKS / "questions.jsonl", unanswerable=True)
         return {question.id: question.book for question in asked}
 
-    def observed(self, corpus: str | Path, cases: Sequence[Case]) -> Iterator[Observation]:
+    def observed(self, corpus: str | Sequence[Path], cases: Sequence[Case]) -> Iterator[Observation]:
         """Ask questions over a corpus and look at what would be shown."""
         with self.mode(corpus) as runner:
             for case in cases:
@@ -128,7 +128,7 @@ class Bench:
                 yield Observation(case, signals, highest_probability(case.text, documents), shown, read)
 
     @contextmanager
-    def mode(self, corpus: str | Path, mode: str = "simple") -> Iterator[Runner]:
+    def mode(self, corpus: str | Sequence[Path], mode: str = "simple") -> Iterator[Runner]:
         """Load a mode over a corpus."""
         with closing(Runner("embedded", mode, data_dir=self.library(corpus))) as runner:
             runner.warm_up()

@@ -26,8 +26,9 @@ JUDGED = frozenset({"en", "zh"})
 """The languages of which enough was learned."""
 ADAPTER = Path(__file__).with_name("judge.npz")
 
-_PASSAGE, _OVERLAP, _TEXT = 200, 40, 64
-"""Tokens of a window, those that it shares with the next, and those of a question or of a part of a claim."""
+_CLAIMED, _ASKED, _OVERLAP, _TEXT = 200, 300, 40, 64
+"""Tokens of a window that is read for a claim and of one for a question, as it learned from them, those that it shares
+with the next, and those of a question or of a part of a claim."""
 _LONGEST_CLAIM = 512
 _HIDDEN_FROM = -1e4
 """Added to an attention's logit where a token must not see another."""
@@ -165,10 +166,10 @@ class Judge:
     """
     Judges claims and questions by passages; safe to use from many threads, and the same at every run.
 
-    A passage of more than 200 tokens is read in windows, and the one that supports the claim, or answers the question,
-    best decides. A claim of more than 64 tokens is read in parts, and the part with the least support decides; one of
-    more than 512 is not read and counts as not said, as does one without text or without a passage. Of a question the
-    first 64 tokens are read.
+    A passage of more than 200 tokens, for a question 300, is read in windows, and the one that supports the claim, or
+    answers the question, best decides. A claim of more than 64 tokens is read in parts, and the part with the least
+    support decides; one of more than 512 is not read and counts as not said, as does one without text or without a
+    passage. Of a question the first 64 tokens are read.
     """
 
     def __init__(self, graph: type[JudgeGraph] = JudgeGraph, adapter: Path = ADAPTER) -> None:
@@ -190,7 +191,7 @@ class Judge:
         said = self._tokenizer.pieces(passage)
         if not asked or not said:
             return Reading(UNREAD)
-        found = [(window, self._beside(asked, window, "of_question")) for window in _windows(said)]
+        found = [(window, self._beside(asked, window, "of_question")) for window in _windows(said, _ASKED)]
         window, read = max(found, key=lambda one: one[1].log_odds)
         likely = _softmax(read.answers).tolist()
         return Reading(read.log_odds, tuple((a, b, share) for (_, a, b), share in zip(window, likely, strict=True)))
@@ -209,7 +210,10 @@ class Judge:
         if not pieces or not said or len(pieces) > _LONGEST_CLAIM:
             return _NOTHING_SAID
         parts = [
-            max((self._judged(part, window) for window in _windows(said)), key=lambda verdict: verdict.supported)
+            max(
+                (self._judged(part, window) for window in _windows(said, _CLAIMED)),
+                key=lambda verdict: verdict.supported,
+            )
             for part in np.array_split(np.array(pieces), -(-len(pieces) // _TEXT))
         ]
         least = min(parts, key=lambda verdict: verdict.supported)
@@ -279,9 +283,9 @@ class Judge:
         return result
 
 
-def _windows(pieces: Pieces) -> Iterator[Pieces]:
-    for at in range(0, max(1, len(pieces) - _OVERLAP), _PASSAGE - _OVERLAP):
-        yield pieces[at : at + _PASSAGE]
+def _windows(pieces: Pieces, size: int) -> Iterator[Pieces]:
+    for at in range(0, max(1, len(pieces) - _OVERLAP), size - _OVERLAP):
+        yield pieces[at : at + size]
 
 
 def _unit(vectors: Array) -> Array:

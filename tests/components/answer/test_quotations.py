@@ -12,6 +12,7 @@ from shiguan.answer.question_names import absent_names
 from shiguan.answer.quotations import judged_quotations
 from shiguan.errors import ModelMissingError
 from shiguan.llm.calls import Outcome
+from shiguan.models.judge import Reading
 from shiguan.tenants import TermStore
 from shiguan.text.terms import terms
 
@@ -19,7 +20,7 @@ from shiguan.text.terms import terms
 @pytest.fixture(autouse=True)
 def undecided_judge(monkeypatch):
     """Let what the retrieval found decide alone."""
-    monkeypatch.setattr("shiguan.answer.quotations._log_odds", lambda *_: NEITHER)
+    monkeypatch.setattr("shiguan.answer.quotations._read", lambda *_: Reading(NEITHER))
 
 
 TENANT = {"field": "meta.tenant_id", "operator": "==", "value": "a"}
@@ -42,7 +43,7 @@ def test_passages_that_hardly_answer_are_the_closest_ones_and_those_that_do_not_
 
 def test_the_probability_rises_with_what_the_judge_reads_in_the_best_quotation(monkeypatch):
     def told(odds, confidence=0.5):
-        monkeypatch.setattr("shiguan.answer.quotations._log_odds", lambda *_: odds)
+        monkeypatch.setattr("shiguan.answer.quotations._read", lambda *_: Reading(odds))
         return run([passage()], confidence=confidence).meta["confidence"]
 
     assert told(-9.0) < told(-3.0) < told(0.0) < told(3.0) < 1.0
@@ -53,7 +54,7 @@ def test_the_probability_rises_with_what_the_judge_reads_in_the_best_quotation(m
 
 
 def test_the_judge_does_not_lift_what_a_rule_forbids(monkeypatch):
-    monkeypatch.setattr("shiguan.answer.quotations._log_odds", lambda *_: 9.0)
+    monkeypatch.setattr("shiguan.answer.quotations._read", lambda *_: Reading(9.0))
     answer = run([passage()], "What did taking Chang'an back cost in modern dollars?", confidence=0.02)
     assert (answer.meta["status"], answer.meta["confidence"]) == ("not_found", 0.0)
 
@@ -87,8 +88,8 @@ def quoted(monkeypatch, odds, query=QUERY, **more):
     said = ["The sea was calm.", "Rain fell in Acre.", "Corn was dear."]
     texts = [f"In 757 Guo Ziyi took Chang'an back. {one}" for one in said]
     monkeypatch.setattr(
-        "shiguan.answer.quotations._log_odds",
-        lambda _, text: next(number for one, number in zip(said, odds, strict=True) if one in text),
+        "shiguan.answer.quotations._read",
+        lambda _, text: next(Reading(number) for one, number in zip(said, odds, strict=True) if one in text),
     )
     monkeypatch.setattr("shiguan.answer.quotations._says_the_same", lambda *_: False)
     found = [passage(text, number=at, **more) for at, text in enumerate(texts, start=1)]
@@ -98,6 +99,17 @@ def quoted(monkeypatch, odds, query=QUERY, **more):
 def test_what_the_judge_finds_likelier_is_quoted_before_its_rank(monkeypatch):
     # .6 of the odds less the logarithm of the rank: 0, .6 - .69 and 1.8 - 1.1.
     assert quoted(monkeypatch, [0.0, 1.0, 3.0]) == [(3, 3.0), (1, 0.0), (2, 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("likely", "marked"), [(0.7, "It rained in June."), (0.5, "In 757 Guo Ziyi took Chang'an back.")]
+)
+def test_the_sentence_is_marked_in_which_the_judge_is_much_surer_of_the_answer(monkeypatch, likely, marked):
+    """Of the one with the question's words it says .1, and .5 more decides."""
+    text = "In 757 Guo Ziyi took Chang'an back. It rained in June."
+    places = ((0, 35, 0.1), (36, len(text), likely))
+    monkeypatch.setattr("shiguan.answer.quotations._read", lambda *_: Reading(2.0, places))
+    assert f"**{marked}**" in run([passage(text)]).data
 
 
 def test_in_a_language_that_the_judge_has_not_learned_the_order_stays(monkeypatch):
@@ -111,7 +123,7 @@ def test_without_the_weights_the_order_stays(monkeypatch):
         raise ModelMissingError("no weights")
 
     quoted(monkeypatch, [0, 0, 0])
-    monkeypatch.setattr("shiguan.answer.quotations._log_odds", missing)
+    monkeypatch.setattr("shiguan.answer.quotations._read", missing)
     assert [odds for _, odds in judged_quotations([passage()], QUERY)] == [None]
 
 
@@ -353,7 +365,7 @@ def test_who_somebody_is_is_told_by_the_passage_that_introduces_him():
 @pytest.mark.parametrize("query", ["郭子仪是谁？", "Who was Guo Ziyi?", "Who was Kuo Tzu-i?"])
 def test_the_judge_leaves_an_introduction_first(monkeypatch, query):
     texts = ["安祿山反，郭子儀討之。", "郭子儀，華州鄭縣人也。父敬之。"]
-    monkeypatch.setattr("shiguan.answer.quotations._log_odds", lambda _, text: 9.0 if text == texts[0] else -9.0)
+    monkeypatch.setattr("shiguan.answer.quotations._read", lambda _, text: Reading(9.0 if text == texts[0] else -9.0))
     other, own = (passage(text, sentence=text, number=at, language="zh") for at, text in enumerate(texts, start=1))
     answer = run([other, own], query)
     assert [citation["number"] for citation in answer.meta["citations"]] == [2, 1]
