@@ -304,6 +304,9 @@ def route_question(question: str, turns: Sequence[ChatMessage]) -> tuple[Literal
 
 def _headings_in(filters: dict[str, Any]) -> list[str]:
     """Return the headings that a question is limited to."""
+    operator = filters.get("operator", "")
     if filters.get("field") == "meta.section":
-        return list(filters["value"])
-    return [heading for condition in filters.get("conditions", ()) for heading in _headings_in(condition)]
+        named = {"in": filters["value"], "==": [filters["value"]]}.get(operator, ())
+        return [heading for heading in named if isinstance(heading, str)]
+    inside = () if operator == "NOT" else filters.get("conditions", ())
+    return [heading for condition in inside for heading in _headings_in(condition)]

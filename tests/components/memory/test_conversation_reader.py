@@ -12,6 +12,7 @@ from shiguan.errors import RefusedError, StoreError
 from shiguan.llm.source_blocks import render_sources
 from shiguan.memory.conversation_reader import ConversationReader
 from shiguan.memory.summary_tree import SummaryTree
+from shiguan.tenants import of_tenant
 
 FIRE = Document(
     id="fire",
@@ -53,6 +54,23 @@ def keep(store, question, answer, *, start, meta=None, **passages):
 
 def texts(found):
     return [(message.role.value, message.text) for message in found["messages"]]
+
+
+@pytest.mark.parametrize(
+    ("operator", "value", "headings"),
+    [
+        ("in", ["Chapter 3. The flight"], " Chapter 3. The flight"),
+        ("==", "Chapter 3. The flight", " Chapter 3. The flight"),
+        ("!=", "Chapter 3. The flight", ""),
+        ("not in", ["Chapter 3. The flight"], ""),
+        ("==", None, ""),
+        ("in", [3, None], ""),
+    ],
+)
+def test_a_chapter_is_searched_by_the_headings_that_filters_name_and_by_nothing_else(reader, operator, value, headings):
+    asked, section = "Summarise chapter 3", {"field": "meta.section", "operator": operator, "value": value}
+    for condition, added in ((section, headings), ({"operator": "NOT", "conditions": [section]}, "")):
+        assert read(reader(), asked, filters=of_tenant("ours", condition))["query"] == f"{asked}{added}"
 
 
 @pytest.mark.parametrize("question", ["Which books do you have?", "Who wrote Moby Dick?"])
