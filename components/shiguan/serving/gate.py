@@ -94,7 +94,7 @@ def install_gate(app: FastAPI, settings: ServingSettings, *, keys: KeyRing, admi
             CORSMiddleware,
             allow_origins=list(settings.cors_origins),
             allow_methods=_METHODS,
-            allow_headers=["Authorization", "Content-Type", "X-API-Key", "X-Request-ID"],
+            allow_headers=["Authorization", "Content-Type", "X-API-Key", "X-Request-ID", "X-Conversation-Id"],
             expose_headers=["X-Request-ID", "Retry-After", "Location"],
         )
     app.add_middleware(RequestIdentity)

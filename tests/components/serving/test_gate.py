@@ -135,6 +135,7 @@ async def test_without_keys_an_origin_of_the_settings_is_answered(gated):
 @pytest.mark.parametrize("method", ["GET", "POST", "PATCH", "DELETE"])
 async def test_cors_is_closed_by_default_and_open_to_the_named_only(gated, method):
     preflight = {"Origin": APP, "Access-Control-Request-Method": method}
+    preflight["Access-Control-Request-Headers"] = "authorization, content-type, x-api-key, x-conversation-id"
     closed = await gated().call("/ask", method="OPTIONS", headers=preflight).done()
     assert "access-control-allow-origin" not in closed.headers
     made = gated(cors_origins=(APP,))
