@@ -199,7 +199,8 @@ async def chat_completions(request: Request, asker: Reader) -> Response:
     body = read_chat(content)
     if body.model not in _models():
         raise _unknown_model(body.model)
-    body.conversation_id = body.conversation_id or request.headers.get("x-conversation-id")
+    header = request.headers.get("x-conversation-id", "").encode("latin-1").decode("utf-8", "replace")
+    body.conversation_id = body.conversation_id or header or None
     question = body.as_request()
     completion = Completion(body.model)
     if body.stream:

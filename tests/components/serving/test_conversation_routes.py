@@ -68,15 +68,18 @@ async def test_a_key_that_reads_changes_nothing(server, method, body):
     assert (await server(f"{PLACE}/kept", body, method=method, role="read")).status == 403
 
 
-async def test_the_openai_route_takes_the_id_in_the_body_or_a_header(server):
+@pytest.mark.parametrize("name", ["chat", "für", "对话"])
+async def test_the_openai_route_takes_the_id_in_the_body_or_a_header(server, name):
     for text, more, headers in (
-        (QUESTION, {"conversation_id": "chat"}, {}),
-        (FOLLOW_UP, {}, {"x-conversation-id": "chat"}),
+        (QUESTION, {"conversation_id": name}, {}),
+        (FOLLOW_UP, {}, {"x-conversation-id": name}),
+        (QUESTION, {}, {"x-conversation-id": ""}),
     ):
         body = {"model": "shiguan-simple", "messages": [{"role": "user", "content": text}], **more}
         call = await server("/v1/chat/completions", body, **headers)
-        assert (call.status, call.json["shiguan"]["conversation_id"]) == (200, "chat")
-    told = (await server(f"{PLACE}/chat", role="read")).json
+        assert call.status == 200, call.body
+        assert call.json["shiguan"]["conversation_id"] == (headers.get("x-conversation-id", name) or None)
+    told = (await server(f"{PLACE}/{name}", role="read")).json
     assert [(turn["number"], turn["source"], turn["question"]) for turn in told["turns"]] == [
         (1, "database", QUESTION),
         (2, "both", FOLLOW_UP),
