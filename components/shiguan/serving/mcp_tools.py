@@ -76,9 +76,7 @@ def tool_server(
     async def ask(
         query: Query,
         mode: Annotated[str, Field(max_length=40, description=described)] = default,
-        conversation_id: Annotated[
-            str | None, Field(max_length=64, description="The conversation to continue, if any.")
-        ] = None,
+        conversation_id: Annotated[str | None, Field(description="The conversation to continue, if any.")] = None,
     ) -> dict[str, Any]:
         """Answer a question from the library, every sentence with the passage that supports it."""
         given = {"query": query, "mode": mode, "conversation_id": conversation_id, "include_sources": False}

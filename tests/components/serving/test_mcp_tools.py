@@ -66,9 +66,10 @@ async def test_every_tool_reads_the_tenant_of_the_call_and_takes_none_from_its_a
     await call(server, "list_sources", tenant_id="other")
     await call(server, "read_passage", id="p1", tenant_id="other")
     assert shelf.asked == ["t", "t", ("p1", "t", 1)]
-    answer = (await call(server, "ask", query="Who?", tenant_id="other", conversation_id="c")).structured_content
+    longest = "c" * 128
+    answer = (await call(server, "ask", query="Who?", tenant_id="other", conversation_id=longest)).structured_content
     kept = {"status": "answered", "citations": [], "confidence": 0.5, "warnings": [], "receipt": "r"}
-    assert answer == {"answer": "Who? simple c t", **kept}
+    assert answer == {"answer": f"Who? simple {longest} t", **kept}
     found = (await call(server, "search", query="Who?")).structured_content
     assert (found["passages"][0]["text"], found["passages"][0]["score"]) == ("Li Su took Caizhou.", 0.5)
     assert found["warnings"] == ["for t"]
@@ -95,6 +96,7 @@ async def test_an_error_of_ours_is_told_and_any_other_only_by_its_kind():
         ("ask", {"query": "a" * 2001}, "query"),
         ("ask", {}, "query"),
         ("ask", {"query": "q", "conversation_id": "?"}, "Fields are missing or wrong: `conversation_id`"),
+        ("ask", {"query": "q", "conversation_id": "c" * 129}, "Expected 1 to 128 letters"),
         ("verify", {"text": ""}, "text"),
         ("verify", {"text": "a" * 100_001}, "text"),
     ],
