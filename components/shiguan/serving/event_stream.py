@@ -13,6 +13,8 @@ from shiguan.serving.error_replies import ApiError, counted
 
 _BEAT_SECONDS = 10.0
 _DONE = b"data: [DONE]\n\n"
+# JSON may hold them as they are, but many readers end a line at them, as `str.splitlines` does.
+_BREAKS = {ord(mark): f"\\u{ord(mark):04x}" for mark in "\x85\u2028\u2029"}
 
 STREAMED: dict[int | str, dict[str, Any]] = {200: {"content": {"text/event-stream": {}}}}
 """What a route documents that replies with JSON, or with a stream where its body asks for one."""
@@ -32,7 +34,7 @@ class ServerEvent(NamedTuple):
         lines = [] if self.id is None else [f"id: {self.id}"]
         lines += [] if self.name is None else [f"event: {self.name}"]
         lines.append(f"data: {json.dumps(self.data, ensure_ascii=False, separators=(',', ':'))}")
-        return ("\n".join(lines) + "\n\n").encode()
+        return ("\n".join(lines) + "\n\n").translate(_BREAKS).encode()
 
 
 _BEAT = ServerEvent({}, comment="still at work")

@@ -1,6 +1,8 @@
 """A stream of events says that it is still there, ends as it should wherever it is cut off, and is closed at once."""
 
 import asyncio
+import json
+import sys
 
 import pytest
 
@@ -38,6 +40,13 @@ class Listener:
         async with asyncio.timeout(5):
             while words not in self.body:  # noqa: ASYNC110
                 await asyncio.sleep(0)
+
+
+def test_the_data_of_an_event_is_one_line_for_every_reader_of_lines():
+    data = {"text": "".join(filter(lambda c: len(f"a{c}b".splitlines()) > 1, map(chr, range(sys.maxunicode + 1))))}
+    lines = ServerEvent(data, "token", 1).encoded().decode().splitlines()
+    assert lines[:2] == ["id: 1", "event: token"]
+    assert [json.loads(line.removeprefix("data: ")) for line in lines[2:-1]] == [data]
 
 
 async def test_a_silent_stream_beats_until_its_event_comes(monkeypatch):
