@@ -192,6 +192,12 @@ async def test_wrong_fields_are_named_and_not_repeated(gated, body, status, fiel
         assert all(entry["problem"] for entry in call.error["fields"])
 
 
+@pytest.mark.parametrize("kind", ["", "text/plain", "application/x-www-form-urlencoded"])
+async def test_json_that_is_not_sent_as_json_is_told_how_to_send_it(gated, kind):
+    call = await gated().call("/ask", body=ASK, headers={"Content-Type": kind}).done()
+    assert (call.status, "`Content-Type: application/json`" in call.error["message"]) == (422, True)
+
+
 async def test_a_request_id_of_the_caller_is_kept_if_it_is_a_plain_one(gated):
     made = gated()
     kept = await made.call("/fail/bug", headers={"X-Request-ID": "trace-0123456789"}).done()
