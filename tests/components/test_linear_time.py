@@ -8,6 +8,7 @@ from haystack import Document, component
 from haystack.dataclasses import ChatMessage
 from haystack.utils.filters import document_matches_filter
 
+from shiguan.agent.tool_calls import read_step
 from shiguan.claims.answer_check import AnswerCheck
 from shiguan.claims.checker import checker_of
 from shiguan.claims.claim_kinds import clauses, is_not_found
@@ -203,6 +204,10 @@ CASES = {
     **{f"summaries {unit!r}": (summed_up, text(unit), 1_000) for unit in ("哈", "Guo retook it in 757. ", "a ")},
     **{f"brackets {unit!r}": (restated, text(unit), 4_000) for unit in ("(", "(a) ", "（哈）", "(not ", ")(", "x, who fled, ", "He was a king. ")},
     **{f"rulers {unit!r}": (find_dates, text(unit), 10_000) for unit in ("世祖武皇帝", "晋世祖武皇帝泰始二年", "文帝元年", "侯", "宋太祖")},
+    **{
+        f"call of a tool {unit!r}": (lambda one: read_step(ChatMessage.from_assistant(f"{{}}{one}x"), 0), text(unit), 1_000)
+        for unit in ("\n{}", " ", "\n", "\n```", "\naction:")
+    },
     "conversation": (conversation, text("[a](b) "), 20_000),
     "notes": (notes, text("a [1] "), 6_000),
 }  # fmt: skip

@@ -16,10 +16,7 @@ from shiguan.reading.passage import Passage
 from shiguan.text.passages import cut_span
 
 # A call begins a line and ends the reply: JSON in the middle of an answer may come from a source.
-_CALL = re.compile(
-    r"(?:^|\n)[ \t]*(?:(?:行动|行動|action)[ \t]*[:：]\s*)?(?:```\w*\s*)?(\{.*\})\s*(?:```)?\s*$",
-    re.DOTALL | re.IGNORECASE,
-)
+_CALL = re.compile(r"(?:^|\n)[ \t]*(?:(?:行动|行動|action)[ \t]*[:：]\s*)?(?:```\w*\s*)?(?=\{)", re.IGNORECASE)
 _NAMES = ("tool", "name", "action")
 _ARGUMENTS = ("arguments", "parameters", "action_input", "args")
 _ANSWERS = ("answer", "final_answer")
@@ -57,8 +54,9 @@ def read_step(reply: ChatMessage, step: int) -> ModelStep:
             for number, call in enumerate(reply.tool_calls[:_MOST])
         ]
         return ModelStep(text, tuple(calls))
-    match = _CALL.search(text)
-    found = json_object(match[1]) if match else None
+    end = text.removesuffix("```").rstrip()
+    match = _CALL.search(end) if end.endswith("}") else None
+    found = json_object(end[match.end() :]) if match else None
     if not found:
         return ModelStep(text)
     name = next((found[key] for key in _NAMES if isinstance(found.get(key), str)), None)
