@@ -114,9 +114,9 @@ def judgement(name: str, result: Mapping[str, Any] | None) -> float | None:
     (key,) = _tasks()[name]["reply"] if name in _tasks() else ("statement_scores",)
     given: Any = (result or {}).get(key)
     values: list[Any] = given if isinstance(given, list) else [given]
-    if not values or not all(isinstance(one, int | float) and math.isfinite(one) for one in values):
+    if not values or not all(isinstance(one, int | float) and abs(one) < math.inf for one in values):
         return None
-    scores = [min(max(float(one), 0.0), 1.0) for one in values]
+    scores = [float(min(max(one, 0), 1)) for one in values]
     return _average_precision(scores) if name == "judged_context_precision" else sum(scores) / len(scores)
 
 

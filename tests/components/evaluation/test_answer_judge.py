@@ -58,6 +58,7 @@ def test_half_a_judgement_is_no_zero_and_is_told(endpoint):
         ("answer_relevancy", {"score": 7}, 1.0),
         ("answer_relevancy", {"score": "high"}, None),
         ("answer_relevancy", {"score": float("nan")}, None),
+        ("answer_relevancy", {"score": 10**400}, 1.0),
         ("answer_relevancy", None, None),
         ("judged_context_precision", {"context_scores": [1, 0, 1]}, (1 + 2 / 3) / 2),
         ("judged_context_precision", {"context_scores": [0, 0]}, 0.0),
