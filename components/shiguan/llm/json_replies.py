@@ -98,7 +98,9 @@ def _find(reply: str, opening: str, key: str | None = None) -> Any:
         value = None
         if not cut:
             with suppress(ValueError):
-                value = json.loads(text[at:end])
+                strict = json.loads(text[at:end])
+                json.dumps(strict, ensure_ascii=False).encode()  # half a character is an error, and mended
+                value = strict
         if value is None and at < _LONGEST_MENDED:
             mended_end, mark = (end, cut) if end <= _LONGEST_MENDED else _end_of(text[:_LONGEST_MENDED], at)
             value = _mended(text[at:mended_end] + mark, opening)

@@ -33,6 +33,7 @@ OBJECTS = {
     ),
     "surrogate pair": ('{"score": "\\ud840\\udc00",}', {"score": "𠀀"}),
     "lone surrogate": ('{"score": "\\ud840 x",}', {"score": "\ufffd x"}),
+    "lone surrogate in strict JSON": ('{"score": ["\\ud840 x"]}', {"score": ["\ufffd x"]}),
     "unknown escape": (r'{"score": "50\% of \d",}', {"score": r"50\% of \d"}),
     "not a number": ('{"score": NaN, "b": 1,}', {"score": "NaN", "b": 1}),  # no number for `json_number` either
     "plus and leading point": ('{"score": +8, "b": .5,}', {"score": 8, "b": 0.5}),
