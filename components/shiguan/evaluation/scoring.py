@@ -79,7 +79,7 @@ def _hold(stated: str, numbers: Sequence[int], checker: ClaimChecker) -> bool:
 
 
 _ARTICLES = frozenset(("a", "an", "the"))
-_TOKEN = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\u3040-\u30ff]|[^\W_\u2e80-\u9fff\uf900-\ufaff\u3040-\u30ff]+")
+_TOKEN = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff](?<=\w)|[^\W_\u2e80-\u9fff\uf900-\ufaff]+")
 
 _META = ("source", "source_id", "record_id", "start", "end", "title", "section")
 """The metadata of a passage that is recorded: where it is, and what the confidence is computed from."""

@@ -122,6 +122,8 @@ def test_claims_are_recalled_and_citations_precise(answer, claims, recalled, cit
         ("It was sold at 110 cash a peck.", ["110 cash"], 1.0),
         ("It was sold at 1100 cash.", ["110"], 0.0),
         ("杜甫写下悲陳陶", ["悲陈陶"], 1.0),
+        ("他读的是论语。", ["《论语》"], 1.0),
+        ("叛乱者是安禄山、史思明。", ["安禄山，史思明"], 1.0),
         ("anything", ["。"], 0.0),
     ],
 )
