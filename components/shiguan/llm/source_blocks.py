@@ -9,8 +9,11 @@ from typing import Any, Literal
 
 from haystack import Document
 
-# Invisible characters, which could hide a delimiter.
-_HIDDEN = re.compile(r"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff]+")
+# Invisible characters (Unicode's Default_Ignorable_Code_Point), which could hide a delimiter.
+_HIDDEN = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+"
+)
 _LONGEST_TAG = 200
 # Tags with a meaning in our prompts or in the chat formats of models.
 TAG_NAMES = (
@@ -67,12 +70,15 @@ def neutral_text(text: str) -> str:
             characters[match.start()] = "‹"
     for match in _TAG_END.finditer(shadow):
         characters[match.start()] = "›"
+    hidden = {at for found in _HIDDEN.finditer(shadow) for at in range(*found.span())}
+    places = [at for at in range(len(shadow)) if at not in hidden]
+    seen = _HIDDEN.sub("", shadow)
     for pattern in (_MARK, _BRACKETED_ROLE):
-        for match in pattern.finditer(shadow):
-            characters[match.start()] = "("
-            characters[match.end() - 1] = ")"
-    for match in _ROLE.finditer(shadow):
-        characters[match.end() - 1] = "∶"
+        for match in pattern.finditer(seen):
+            characters[places[match.start()]] = "("
+            characters[places[match.end() - 1]] = ")"
+    for match in _ROLE.finditer(seen):
+        characters[places[match.end() - 1]] = "∶"
     return "".join(characters)
 
 
