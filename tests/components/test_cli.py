@@ -244,7 +244,7 @@ def test_another_tenant_sees_nothing(shiguan):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["ask", "\udcff\udcfe"], "The question is empty"),
+        (["ask", "\udcff\udcfe"], "The question is not in UTF-8"),
         (["ask", "Who?", "--budget", "hours=2"], "The budget cannot be used"),
         (["ask", "x" * 10_000], "has 10,000 characters, the limit is 2,000"),
         (["ask", "Who?", "--mode", "hasty"], "has no mode `hasty`. Known modes:"),

@@ -51,8 +51,13 @@ def typed_question(options: argparse.Namespace) -> str:
     """Join the words of a question, or read it from standard input; one that cannot be asked is refused."""
     from shiguan.engine.mode_pipeline import checked_question
 
-    words = sys.stdin.read().split() if options.question == ["-"] else options.question
-    question = " ".join(words)
+    try:
+        question = " ".join(sys.stdin.read().split() if options.question == ["-"] else options.question)
+        question.encode()
+    except UnicodeError as error:
+        raise RefusedError(
+            "The question is not in UTF-8. Write it in UTF-8, such as with `iconv -f GB18030 -t UTF-8`, and ask again."
+        ) from error
     checked_question(question)
     return question
 

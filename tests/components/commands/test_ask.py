@@ -1,8 +1,10 @@
 """How a question is typed, what the options say of themselves, and what a person reads of an unsure answer."""
 
+import io
 import json
 
 import pytest
+from tests.doubles.small_library import TENANT
 
 from shiguan.cli import main
 from shiguan.commands.answer_view import AnswerView
@@ -35,6 +37,14 @@ def test_a_question_needs_no_quotation_marks_and_comes_from_standard_input(shigu
 def test_nothing_on_standard_input_is_an_empty_question(shiguan):
     code, _, err = shiguan("ask", "-", typed=" \n")
     assert (code, "The question is empty" in err) == (2, True)
+
+
+@pytest.mark.parametrize("errors", ["strict", "surrogateescape"])  # as locales have it
+def test_a_question_in_another_encoding_is_refused_and_says_so(data_dir, capsys, monkeypatch, errors):
+    typed = "安禄山，哪一年起兵？".encode("gb18030")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(typed), encoding="utf-8", errors=errors))
+    assert main(["ask", "-", "--tenant", TENANT, "--data-dir", str(data_dir)]) == 2
+    assert "The question is not in UTF-8" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("end", ["quit", "exit", "/quit", "/exit", " Quit "])
