@@ -23,7 +23,7 @@ from shiguan.engine.docx_notes import docx_with_footnotes
 from shiguan.engine.mode_pipeline import checked_question
 from shiguan.engine.places import PlaceFinder
 from shiguan.ingest.docx_equations import field_text
-from shiguan.llm.json_replies import json_object, json_strings, without_thoughts
+from shiguan.llm.json_replies import json_object, json_strings, without_closed_thoughts, without_thoughts
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.memory.conversation_reader import route_question
 from shiguan.memory.unsearched import unsearched_answer
@@ -207,6 +207,10 @@ CASES = {
     **{
         f"call of a tool {unit!r}": (lambda one: read_step(ChatMessage.from_assistant(f"{{}}{one}x"), 0), text(unit), 1_000)
         for unit in ("\n{}", " ", "\n", "\n```", "\naction:")
+    },
+    **{
+        f"thoughts {unit!r}": (lambda one: without_closed_thoughts(f"{one}</thought>{one}"), text(unit), 10_000)
+        for unit in ("<think>", "<think><thought>", "</think>", "<think>a</think>")
     },
     "conversation": (conversation, text("[a](b) "), 20_000),
     "notes": (notes, text("a [1] "), 6_000),

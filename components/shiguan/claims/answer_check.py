@@ -11,7 +11,7 @@ from haystack import Document
 from shiguan.claims.checker import ClaimChecker, checker_of, numbered_passages
 from shiguan.claims.citations import CitedClaim, citations_of, cite_claim, write_cited
 from shiguan.claims.claims import MOST_CHARACTERS, Claim, ClaimedText
-from shiguan.llm.json_replies import CLOSED_THOUGHT, END_OF_THOUGHT
+from shiguan.llm.json_replies import END_OF_THOUGHT, without_closed_thoughts
 from shiguan.llm.run import Run, current_run
 
 _STOP = re.compile(r"[.!?。！？…\n]")
@@ -77,7 +77,7 @@ class AnswerCheck:
         self._text += piece
         if ">" in piece and END_OF_THOUGHT.search(self._text, max(0, before - _LONGEST_END)):
             # The model's thoughts have ended: the answer begins here.
-            piece = self._text = CLOSED_THOUGHT.sub(" ", self._text).lstrip()
+            piece = self._text = without_closed_thoughts(self._text).lstrip()
             before = self._looked_at = 0
             self._stopped_at = -1
         stops = [before + stop.start() for stop in _STOP.finditer(piece)]

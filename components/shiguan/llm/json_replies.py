@@ -27,7 +27,7 @@ _RAW_THINKING = (
 )
 THOUGHT = re.compile(rf"<({_THINKING})>.*?(?:</\1>|\Z)|{_RAW_THINKING}", re.DOTALL | re.IGNORECASE)
 """A model's reasoning, even if the reply ends within it."""
-CLOSED_THOUGHT = re.compile(rf"<({_THINKING})>.*?</\1>", re.DOTALL | re.IGNORECASE)
+_BEGUN = re.compile(rf"(?:<({_THINKING})>(?:(?!</?\1>).)*+)++(</\1>)?", re.DOTALL | re.IGNORECASE)
 END_OF_THOUGHT = re.compile(rf"</(?:{_THINKING})>", re.IGNORECASE)
 # Some models' prompts open the block, so that the replies have only its end.
 _HEADLESS = re.compile(rf"\A.*</(?:{_THINKING})>", re.DOTALL | re.IGNORECASE)
@@ -35,6 +35,11 @@ _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+"|["{}\[\]]', re.DOTALL)
 _WIDE_COLON, _WIDE_COMMA = re.compile(r'(?<=")\s*：'), re.compile(r'，(?=\s*")')
 _APOSTROPHE = re.compile(r"(?<=[A-Za-z])'(?=[A-Za-z])")
 _SCORE = re.compile(r"^\s*([+-]?\d+(?:\.\d+)?)\s*(?:/\s*\d+(?:\.\d+)?|分|points?)?\s*$")
+
+
+def without_closed_thoughts(text: str) -> str:
+    """Remove the model's reasoning from the beginning of a reply, where it has ended."""
+    return _BEGUN.sub(lambda found: " " if found[2] else found[0], text)
 
 
 def without_thoughts(reply: str) -> str:
