@@ -281,6 +281,10 @@ KINDS = {
         [("text", "国破山河在，\n城春草木深。"), ("text", "感时花溅泪，\n恨别鸟惊心。"), ("text", "a\nb")],
     ),
     "preformatted text keeps its white space": ("<pre>\n  one\n    two\n</pre>", [("text", "  one\n    two")]),
+    "preformatted text keeps its white space between elements": (
+        "<pre><b>def</b> <i>f</i>():\n  <b>return</b> <i>1</i>\n<i>f</i>()<br/>end <b>of</b>\n</pre>",
+        [("text", "def f():\n  return 1\nf()\nend of")],
+    ),
     "ruby keeps the base text": (
         "<p><ruby>山路<rp>（</rp><rt>やまみち</rt><rp>）</rp></ruby>を登りながら、こう考えた。</p>",
         [("text", "山路を登りながら、こう考えた。")],

@@ -267,9 +267,12 @@ class ChapterReader:
         line = " ".join(text.split())
         if text[:1].isspace():
             self._space = True
-            if frame.shown and not self._gap:
+            if frame.shown and not self._gap and not frame.preformatted:
                 self._gap = " "
         if not line:
+            if frame.preformatted and frame.shown and self._block is not None:
+                self._block.add(text, gap=self._gap, node=node, raw=raw)
+                self._gap = ""
             return
         start = self._next_position()
         self._position = start + len(line)
@@ -279,12 +282,9 @@ class ChapterReader:
                 self.left_out[frame.left_out] += len(line)
             return
         block = self._open_block(frame, start)
-        if frame.preformatted:
-            block.add(text, node=node, raw=raw)
-            self._gap = ""
-        else:
-            block.add(line, gap=self._gap if block.length else self._gap.lstrip(), node=node, raw=raw)
-            self._gap = " " if self._space else ""
+        gap = self._gap if block.length else self._gap.lstrip()
+        block.add(text if frame.preformatted else line, gap=gap, node=node, raw=raw)
+        self._gap = " " if self._space and not frame.preformatted else ""
 
     def _next_position(self) -> int:
         """Return the position of the next visible character in the text of the file."""
