@@ -19,6 +19,12 @@ _DIGIT = {c: i for i, c in enumerate("零一二三四五六七八九")} | {"〇"
 _SMALL = {"十": 10, "百": 100, "千": 1000, "廿": 20, "卅": 30}
 _LARGE = {"万": 10_000, "亿": 100_000_000}
 _HAN = "零〇一二两三四五六七八九十百千万亿廿卅"
+# Numerals of contracts are numbers beside others of their kind (伍拾), and alone are words (退伍军人).
+_FORMAL = "零壹贰貳叁參肆伍陸柒捌玖拾佰仟萬億万亿"
+_NO_NUMBER = re.compile(
+    rf"(?<![第{_FORMAL}])[參肆伍陸拾](?![{_FORMAL}元])|(?<![{_HAN}萬億点點时時得])十分(?![之钟鐘])"
+    rf"|(?<![{_HAN}萬億])(?:千百|[万萬]千|[亿億][万萬]|千[万萬](?=[别別不要勿莫]))(?![{_HAN}萬億])"
+)
 # A lone numeral is a number only before one of these; elsewhere it is part of a word (万一, 百姓, 三思).
 COUNTED = (
     "年月日岁人名个次万亿里州县镇道天位座军兵骑匹卷章篇世代余元公米吨分成倍家子艘所部"
@@ -104,10 +110,10 @@ def quantities(text: str) -> list[Quantity]:
     Find the numbers and dates of a text.
 
     Reads Arabic digits with separators and scales (`1.5 million`, `3万`), English number words and months, Chinese
-    numerals (二十三万, 一九四九), and Chinese era years (天寶十四載 is 755). Vague words (一, "one", "several") are not
-    quantities.
+    numerals (二十三万, 一九四九), and Chinese era years (天寶十四載 is 755). Vague words (一, "one", "several") and
+    words with a numeral in them (十分重要, 退伍军人, 參軍) are not quantities.
     """
-    plain = text.translate(_FOLD)
+    plain = _NO_NUMBER.sub(lambda word: "_" * len(word[0]), text).translate(_FOLD)
     taken = [False] * len(plain)
     found: list[Quantity] = []
     for (start, end), kind, values in chain(_years(plain), _fractions(plain), _numbers(plain)):

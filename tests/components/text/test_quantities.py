@@ -46,6 +46,14 @@ from shiguan.text.quantities import quantities
         ("the twenty-first time", [({21}, "ordinal")]),
         ("the 1960s and 70s", [({1960}, "number"), ({70, 1970, 2070}, "year")]),
         ("20世纪60年代和70年代", [({1960}, "year"), ({70, 1970, 2070}, "year")]),
+        ("叁拾陸萬人", [({360_000}, "number")]),
+        ("第伍章", [({5}, "ordinal")]),
+        ("伍元", [({5}, "number")]),
+        ("退伍十年", [({10}, "year")]),
+        ("十分钟", [({10}, "number")]),
+        ("四十分", [({40}, "number")]),
+        ("三点十分", [({10}, "number")]),
+        ("三千万不足", [({30_000_000}, "number")]),
     ],
 )
 def test_numbers_have_their_values_and_kinds(text, expected):
@@ -53,8 +61,12 @@ def test_numbers_have_their_values_and_kinds(text, expected):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "百姓", "万一", "千里馬", "一个人", "one of them", "May he rest", "hundreds", "三思", "三五人"]
-)
+    "text",
+    [
+        "", "百姓", "万一", "千里馬", "一个人", "one of them", "May he rest", "hundreds", "三思", "三五人", "退伍军人",
+        "錄事參軍", "陸軍", "大陸人", "入伍年龄", "收拾人心", "十分重要", "千百年来", "億萬人民", "千万不要忘记",
+    ],
+)  # fmt: skip
 def test_vague_words_are_no_numbers(text):
     assert quantities(text) == []
 
