@@ -39,14 +39,16 @@ _THAT_YEAR = re.compile(
     re.IGNORECASE,
 )
 _HAN_YEAR = r"[一二三四五六七八九〇零]{3,4}"
+# 前221年 is BC, but not the 前 of 此前, 战前, 提前.
+_BEFORE_CHRIST = "(?P<bc>(?<![之以此目战日月年天提先当放命世])前)?"
 _WESTERN_ZH = re.compile(
-    rf"(?:公元|西元)?(?P<bc>前)?(?P<year>(?<!\d)\d{{1,4}}|{_HAN_YEAR})(?:年)?"
+    rf"(?:公元|西元)?{_BEFORE_CHRIST}(?P<year>(?<!\d)\d{{1,4}}|{_HAN_YEAR})(?:年)?"
     rf"(?:\s*(?:至|到|[-－–—~～])\s*(?:公元|西元)?(?P<bc2>前)?(?P<to>\d{{1,4}}|{_HAN_YEAR}))?(?<![年\D])?年"
     rf"(?:(?P<month>1?\d|十[一二]?|[一二三四五六七八九])月(?:(?P<day>[123]?\d|[{_NUMERAL}]{{1,3}})[日号])?)?"
 )
 _DAY_ALONE = re.compile(r"(?<![\d年载])(\d{1,2})月(\d{1,2})日")
 _CENTURY_ZH = re.compile(
-    rf"(?:公元|西元)?(?P<bc>前)?(?P<century>\d{{1,2}}|[{_NUMERAL}]{{1,3}})世纪(?:(?P<decade>\d0|[{_NUMERAL}]{{1,2}})年代)?"
+    rf"(?:公元|西元)?{_BEFORE_CHRIST}(?P<century>\d{{1,2}}|[{_NUMERAL}]{{1,3}})世纪(?:(?P<decade>\d0|[{_NUMERAL}]{{1,2}})年代)?"
 )
 _MONTH = rf"(?P<month>{'|'.join(f'{name[:3]}(?:{name[3:]})?' for name in MONTH_NAMES)}|Sept)\.?"
 _ERA = r"(?:\s?(?P<era>B\.?\s?C\.?(?:\s?E\.?)?|A\.?D\.?|C\.?E\.?)(?![A-Za-z]))"

@@ -39,6 +39,8 @@ def test_years_of_reigns_are_those_of_the_common_era(text, year):
         ("前221年至前206年", -220, -205, "range"), ("755年12月16日", 755, 755, "day"),
         ("一九四九年", 1949, 1949, "year"), ("八世纪", 701, 800, "century"),
         ("二十世纪七十年代", 1970, 1979, "decade"),
+        ("此前2019年他来了", 2019, 2019, "year"), ("戰前1931年", 1931, 1931, "year"), ("目前21世纪", 2001, 2100, "century"),
+        ("凯撒前44年遇刺", -43, -43, "year"), ("约前3世纪", -299, -200, "century"),
     ],
 )  # fmt: skip
 def test_western_dates_in_both_languages(text, first, last, precision):
@@ -70,8 +72,11 @@ def test_a_date_is_called_as_the_text_does_without_what_leads_to_it():
 
 
 @pytest.mark.parametrize(
-    "text", ["三年不鸣", "about 300 men", "page 755", "十五年后", "15年", "文帝三年", "1,200 in all", "三月不知肉味"]
-)
+    "text",
+    [
+        "三年不鸣", "about 300 men", "page 755", "十五年后", "15年", "文帝三年", "1,200 in all", "三月不知肉味", "提前3年完成",
+    ],
+)  # fmt: skip
 def test_numbers_of_things_are_no_dates(text):
     assert find_dates(text) == []
 
