@@ -175,7 +175,7 @@ def test_furniture_by_class_or_role_is_left_out(furniture):
 @pytest.mark.parametrize(
     "text",
     [
-        '<div class="running-head"><h1>The siege</h1><p>He came.</p></div>',
+        '<div class="running-head"><h2>The siege</h2><p>He came.</p></div>',
         f'<div class="running-head"><p>{LONG}</p></div>',
         '<div class="copyright"><p>He came.</p></div>',
         f'<div class="copyright"><p>Copyright 2009. {LONG}</p></div>',

@@ -255,6 +255,10 @@ KINDS = {
     "a heading in a quotation is part of it": (
         "<h1>One</h1><blockquote><h3>Edict</h3><p>Obey.</p></blockquote>", [("quote", "Edict"), ("quote", "Obey.")],
     ),
+    "a heading without text below it is text": (
+        "<h1>Years</h1><p>a</p><h2>755: Fanyang</h2><h2>Rebellion</h2><h2>756: Tongguan</h2><p>b</p><h2>757: Suiyang</h2>",
+        [("text", "a"), ("text", "755: Fanyang"), ("text", "Rebellion"), ("text", "b"), ("text", "757: Suiyang")],
+    ),
     "a book of headings only": ("<h1>Only</h1><h2>Headings</h2>", [("text", "Only"), ("text", "Headings")]),
     "an epigraph on a title page is kept": (
         "<section epub:type='titlepage'><h1>T</h1><div epub:type='epigraph'><p>Know thyself.</p></div></section><p>a</p>",

@@ -118,7 +118,7 @@ def test_front_matter_is_no_text_and_harmless(written, title, text):
     [
         ("Seen. <!-- hidden --> Seen too.", ["Seen. Seen too."]),
         ("Seen.\n\n<!-- hidden\n# no heading\n-->\n\nToo.", ["Seen.", "Too."]),
-        ("Seen. <!-- never closed\n\n<!-- nor this\n\n# A", ["Seen. <!-- never closed", "<!-- nor this"]),
+        ("Seen. <!-- never closed\n\n<!-- nor this\n\n# A", ["Seen. <!-- never closed", "<!-- nor this", "A"]),
         ("A [link][r].\n\n[r]: http://example.org 'Ref'", ["A link."]),
         ("[Aside]: this is text.", ["[Aside]: this is text."]),
         ("See [it](a.md){.external}, `x`{.py} and {this} set.", ["See it, x and {this} set."]),

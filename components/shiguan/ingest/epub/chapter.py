@@ -19,7 +19,7 @@ from shiguan.ingest.epub.pictures import (
     readable_tex,
 )
 from shiguan.ingest.epub.roles import Roles, is_data_table, is_line_group
-from shiguan.ingest.epub.sections import MAX_HEADING, SectionTracker
+from shiguan.ingest.epub.sections import MAX_HEADING, Heading, SectionTracker
 from shiguan.ingest.epub.trees import BLOCK_ELEMENTS, UNCOUNTED_ELEMENTS, Element, element_text, tokens, visible, walk
 from shiguan.text.languages import detect_language
 
@@ -67,7 +67,7 @@ class ChapterReader:
     repeated: frozenset[str]
     pages: Mapping[Element, str]
     blocks: list[Block] = field(default_factory=list)
-    headings: list[Block] = field(default_factory=list)
+    headings: dict[int, Heading] = field(default_factory=dict)  # by the ids of their blocks
     left_out: Counter[str] = field(default_factory=Counter)
     # Numbers of notes that were left out, because it is not known which notes these are.
     lost_marks: int = 0
@@ -218,10 +218,10 @@ class ChapterReader:
             frame.captioned = any(True for _ in element.iter("figcaption"))
 
     def _judge(self, element: Element, name: str, frame: Frame) -> None:
-        note = self.notes.notes.get(element)
-        if note is not None and not frame.muted:
+        if (note := self.notes.notes.get(element)) is not None and not frame.muted:
             if note.placed or note.wanted:
                 frame.muted, note.left_out = True, bool(frame.left_out)
+                self.sections.path()  # its heading goes with it
             else:
                 note.placed = True
                 frame.kind, frame.left_out = "footnote", "" if note.typed else frame.left_out
@@ -377,18 +377,18 @@ class ChapterReader:
             self.blocks.append(block)
 
     def _finish_heading(self, name: str, frame: Frame) -> None:
-        block, self._block = self._block, None
-        self._gap = ""
+        block, self._block, self._gap = self._block, None, ""
         if block is None:
             return
-        text = " ".join(block.text().split())
+        text, built = " ".join(block.text().split()), block.build()
         if len(text) > MAX_HEADING:
-            self._emit(block.build())
+            self._emit(built)
             return
-        if text:
-            heading = block.build()
-            self.headings += [heading] if heading else []
-            self.sections.add_heading(text, int(name[1]), frame.depth, frame.path.rpartition("/")[0])
+        if text and built:
+            at = frame.depth, frame.path.rpartition("/")[0]
+            self.headings[id(built)] = self.sections.add_heading(text, int(name[1]), *at)
+            built.meta["section"] = self.sections.combined()[:-1]
+            self.blocks.append(built)
         for note, note_text in block.notes:
             # A heading has no notes in it; those that it refers to come right after it.
             self._emit(note_block(note, note_text, frame.language))

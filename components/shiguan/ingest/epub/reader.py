@@ -134,13 +134,15 @@ def _read(package: Package, files: list[BookFile], *, include: bool) -> tuple[li
         package.warnings.append(
             f"{package.source}: {reader.lost_marks:,} raised marks of notes lead to no note; they were left out."
         )
-    blocks = [*reader.blocks, *_unplaced(notes, package.language)]
+    # A heading without text below it is text itself, or it would be lost.
+    lost = {at for at, heading in reader.headings.items() if not heading.seen}
+    kept = (block for block in reader.blocks if id(block) not in reader.headings or id(block) in lost)
+    blocks = [*kept, *_unplaced(notes, package.language)]
     mark_lists(blocks)
     for block in blocks:
         if block.meta["kind"] == "text" and lists_places(block.meta["section"], block.content):
             block.meta["kind"] = "list"
-    # A book of nothing but headings is shown as such, rather than refused.
-    return blocks or reader.headings, reader.left_out
+    return blocks or reader.blocks, reader.left_out
 
 
 def _unplaced(notes: NoteIndex, language: str) -> Iterator[Block]:

@@ -14,7 +14,9 @@ _NUMBER = re.compile(r"^\s*(?:chapter\s+)?(?:\d{1,4}|[ivxlc]{1,7})[\s.:)—–-]
 
 
 @dataclass(eq=False)
-class _Heading:
+class Heading:
+    """A heading of the text, and whether it is in the path of any passage."""
+
     text: str
     depth: int
     level: int
@@ -22,6 +24,7 @@ class _Heading:
     parent_path: str
     absorbed: bool = False
     joined: bool = False
+    seen: bool = False
 
 
 class SectionTracker:
@@ -41,12 +44,12 @@ class SectionTracker:
             if entry.target.href and (before is None or entry.depth > before.depth):
                 self._targets[entry.target] = entry
         self._skipped = {_letters(label) for label in skipped_labels}
-        self._matches: dict[Entry, _Heading] = {}
+        self._matches: dict[Entry, Heading] = {}
         self._entry: Entry | None = None
         self._entry_href = ""
         self._awaits_heading = False
-        self._headings: list[_Heading] = []
-        self._orphans: list[_Heading] = []
+        self._headings: list[Heading] = []
+        self._orphans: list[Heading] = []
         self._text_since_heading = True
         self._href = ""
 
@@ -60,7 +63,7 @@ class SectionTracker:
         """Note an element with an id, which an entry of the table of contents may lead to."""
         self._arrive(self._targets.get((self._href, element_id)))
 
-    def add_heading(self, text: str, level: int, depth: int, parent_path: str) -> None:
+    def add_heading(self, text: str, level: int, depth: int, parent_path: str) -> Heading:
         self._orphans = []
         last = self._headings[-1] if self._headings and not self._text_since_heading else None
         beside = last and (last.parent_path, last.depth) == (parent_path, depth) and level <= last.level
@@ -72,17 +75,19 @@ class SectionTracker:
             # It is the second line of the one before it.
             last.text, last.level, last.joined = f"{last.text} {text}", level, True
             self._pop_above(depth, level, keep=last)
-            return
+            return last
         self._pop_above(depth, level)
-        heading = _Heading(text, depth, level, self._href, parent_path)
+        heading = Heading(text, depth, level, self._href, parent_path)
         if self._awaits_heading and self._entry is not None:
             # A part whose first chapter is at the same place shares the place but not the heading.
             self._matches[self._entry] = heading
+            heading.seen = _letters(text) in _letters(self._entry.label)
         elif last is not None and self._entry is not None:
             heading.absorbed = _letters(text) in _letters(self._entry.label)
         self._awaits_heading = False
         self._headings.append(heading)
         self._text_since_heading = False
+        return heading
 
     def end_section(self, depth: int) -> None:
         ended = [heading for heading in self._headings if heading.depth > depth]
@@ -99,14 +104,16 @@ class SectionTracker:
         """Return the section path of a passage at the current place."""
         self._headings, self._orphans = [*self._headings, *self._orphans], []
         self._text_since_heading, self._awaits_heading = True, False
-        return self._combine()
+        for heading in self._headings:
+            heading.seen = True
+        return self.combined()
 
     def _arrive(self, entry: Entry | None) -> None:
         if entry is not None and entry is not self._entry:
             # The target may be the heading, before it, or inside it.
             self._entry, self._entry_href, self._awaits_heading = entry, self._href, True
 
-    def _pop_above(self, depth: int, level: int, keep: _Heading | None = None) -> None:
+    def _pop_above(self, depth: int, level: int, keep: Heading | None = None) -> None:
         self._headings = [h for h in self._headings if h is keep or (h.depth, h.level) < (depth, level)]
 
     def _open_entries(self) -> list[Entry]:
@@ -134,7 +141,8 @@ class SectionTracker:
                 chain.pop()
         return [entry for entry in chain if entry.label and _letters(entry.label) not in self._skipped]
 
-    def _combine(self) -> list[str]:
+    def combined(self) -> list[str]:
+        """Return the path, although no passage is here."""
         entries = self._open_entries()
         path: list[str] = []
         waiting: list[str] = []
