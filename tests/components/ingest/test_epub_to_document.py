@@ -374,6 +374,11 @@ def test_stated_language_is_reduced_and_dropped_where_the_script_contradicts(sta
     assert convert(book)[0].meta.get("language") == expected
 
 
+def test_language_in_words_of_another_script_is_no_code():
+    book = EpubBuilder(chapters={"c.xhtml": chapter(PARAGRAPH, attributes="")}, language="英文")
+    assert "language" not in convert(book)[0].meta
+
+
 def test_language_of_a_paragraph_overrides_the_book():
     body = "<p>English here.</p><p xml:lang='la'>Respondebat illa.</p>"
     assert [d.meta["language"] for d in of_body(body)] == ["en", "la"]
