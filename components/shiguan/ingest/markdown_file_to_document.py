@@ -26,11 +26,12 @@ from shiguan.ingest.file_types import Converter, Reports
 from shiguan.text.works import work_of
 
 _FRONT_MATTER = re.compile(
-    r"\A(?:---[ \t]*\r?\n(?P<yaml>.*?)^(?:---|\.\.\.)|\+\+\+[ \t]*\r?\n(?P<toml>.*?)^\+\+\+)[ \t]*\r?$\n?"
+    r"\A(?:---[ \t]*\r?\n(?!\s*\n)(?P<yaml>.*?)^(?:---|\.\.\.)|\+\+\+[ \t]*\r?\n(?P<toml>.*?)^\+\+\+)[ \t]*\r?$\n?"
     r"|\A(?P<pandoc>(?:%[ \t][^\n]*\n){1,3})(?=\s*\n)|\A(?P<json>\{[ \t]*\r?\n.*?^\})[ \t]*\r?$\n?",
     re.S | re.M,
 )
 _LONGEST_FRONT_MATTER = 16 * 1024
+_NAME = re.compile(r"[a-z][\w-]*\s*[:=]")  # what front matter that cannot be read begins with
 # Pandoc takes its block of names at the end, too.
 _BACK_MATTER = re.compile(r"\n\r?\n(---[ \t]*\r?\n(?:(?!---|\.\.\.)[^\n]*\n)+(?:---|\.\.\.))\s*\Z")
 # `{#id .class key=value}` at the end of a line, or after a link or a code.
@@ -184,15 +185,16 @@ def _stated(front: re.Match[str]) -> dict[str, Any] | None:
         title, people, *_ = [line[1:].strip() for line in front["pandoc"].splitlines()] + ["", ""]
         return work_of({"title": title, "author": re.split(r"\s*;\s*", people)})
     written, is_toml = front["yaml"] or front["toml"] or front["json"] or "", front["toml"] is not None
+    unread: dict[str, Any] | None = {} if _NAME.match(written) else None
     try:
         if len(written) > _LONGEST_FRONT_MATTER:
-            return {}
+            return unread
         load = tomllib.loads if is_toml else json.loads if front["json"] else yaml.safe_load
         given = load(written.replace("\r", ""))
     except (yaml.YAMLError, ValueError, RecursionError, TypeError):
-        return None if front["json"] else {}
+        return unread
     if not isinstance(given, dict):
-        return None if isinstance(given, str) else {}
+        return None
     return work_of({_NAMES[key]: _texts(value) for key, value in given.items() if key in _NAMES})
 
 
