@@ -121,10 +121,11 @@ class SourceInspector:
         if not data.strip(b" \t\r\n\0"):
             raise SourceError(name, "the file is empty" if not data else "the file holds no characters", _AGAIN)
         _check_content(data, name, kind)
+        stated = ""
         if kind is HTML and _MHTML.match(data[:_HEAD]) and b"multipart/related" in data[: 8 * _HEAD]:
-            data = _page_of_archive(data, name)
+            data, stated = _page_of_archive(data, name)
         if kind.is_text:
-            data, left_out = _as_utf8(data, name, kind, warnings)
+            data, left_out = _as_utf8(data, name, kind, stated, warnings)
             meta |= {"left_out": dict(left_out)} if left_out else {}
         return ByteStream(data, meta={**meta, "file_path": path, "source_key": key}, mime_type=kind.mime_type)
 
@@ -143,11 +144,11 @@ def _check_content(data: bytes, name: str, kind: FileType) -> None:
         raise SourceError(name, cause, "Give it the ending that fits its content, or get the right file")
 
 
-def _as_utf8(data: bytes, name: str, kind: FileType, warnings: list[str]) -> tuple[bytes, Counter[str]]:
+def _as_utf8(data: bytes, name: str, kind: FileType, stated: str, warnings: list[str]) -> tuple[bytes, Counter[str]]:
     left_out: Counter[str] = Counter()
     if kind is JSONL and not data.startswith((b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf")):
         return data, left_out  # one bad row must not cost the others: JSONLToDocument reads row by row
-    decoded = decode_text(data, declared_encoding(data) if kind is HTML else "")
+    decoded = decode_text(data, declared_encoding(data) or stated if kind is HTML else "")
     if decoded is None and 0 < (nul := data.count(b"\0")) <= may_be_damaged(data):
         warnings.append(f"{name}: {nul:,} NUL characters were removed.")
         decoded = decode_text(data.replace(b"\0", b""))
@@ -182,17 +183,15 @@ def _without_aozora(text: str) -> tuple[str, Counter[str]]:
     return text, left_out
 
 
-def _page_of_archive(data: bytes, name: str) -> bytes:
-    """Take the page out of a web archive (MHTML), as browsers save pages."""
+def _page_of_archive(data: bytes, name: str) -> tuple[bytes, str]:
+    """Take the page out of a web archive (MHTML), as browsers save pages, and the encoding that this states for it."""
     try:
         message = email.message_from_bytes(data, policy=email.policy.default)
         page = next((part for part in message.walk() if part.get_content_type() == "text/html"), message)
         found = page.get_payload(decode=True) if page is not message else None
-        content = found if isinstance(found, bytes) else b""
-        if stated := page.get_content_charset():
-            content = content.decode(stated, "replace").encode()
+        content, stated = found if isinstance(found, bytes) else b"", page.get_content_charset("")
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise SourceError(name, "the web archive is damaged", "Save the page again") from error
     if not content.strip():
         raise SourceError(name, "the web archive holds no page", "Save the page again, as HTML")
-    return content
+    return content, stated

@@ -251,6 +251,14 @@ def test_a_web_archive_is_read_as_a_page(name, stated):
     assert "<p>安禄山 rose at Fanyang.</p>" in result["sources"][0].data.decode()
 
 
+@pytest.mark.parametrize("stated", ["gb2312", "us-ascii", "unicode"])
+def test_a_web_archive_in_a_larger_encoding_than_it_states_is_read_whole(stated):
+    head = ARCHIVE.partition("\n\n<html>")[0].replace("utf-8", stated).replace("quoted-printable", "8bit")
+    page = '<html><meta charset="gb2312"><p>朱镕基说，这是好的。</p></html>\n--b--\n'
+    result = inspect_data(f"{head}\n\n{page}".encode("gbk"), "a.mht")
+    assert "<p>朱镕基说，这是好的。</p>" in result["sources"][0].data.decode()
+
+
 def test_a_web_archive_without_a_page_is_refused():
     empty = ARCHIVE.replace("text/html; ", "text/other; ")
     [entry] = inspect_data(empty.encode(), "a.html")["skipped"]
