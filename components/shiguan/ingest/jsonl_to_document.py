@@ -99,7 +99,7 @@ class JSONLToDocument(Converter):
 
 def _lines(data: bytes, source: str) -> Iterator[bytes]:
     if not data.startswith(b"\x1f\x8b"):
-        yield from io.BytesIO(data.removeprefix(b"\xef\xbb\xbf"))
+        yield from io.BytesIO(data)
         return
     total = 0
     try:
@@ -127,7 +127,7 @@ def _parse(line: bytes) -> dict[str, Any] | None:
     if not line.strip():
         return None
     try:
-        row = json.loads(line.decode("utf-8"), parse_constant=_refuse_constant)
+        row = json.loads(line.decode("utf-8-sig"), parse_constant=_refuse_constant)
     except UnicodeDecodeError as error:
         raise _RowError("it is not UTF-8", "Save the file as UTF-8") from error
     except (ValueError, RecursionError) as error:

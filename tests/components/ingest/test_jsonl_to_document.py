@@ -112,10 +112,11 @@ def test_the_list_of_the_engines_names_has_each_that_its_stages_use():
     assert used - ENGINE_META == set()
 
 
-def test_compressed_rows_are_read_the_same(tmp_path):
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_compressed_rows_are_read_the_same(tmp_path, encoding):
     texts = [f"row {n} " * 50 for n in range(5_000)]
     path = tmp_path / "a.jsonl.gz"
-    path.write_bytes(gzip.compress("\n".join(json.dumps({"text": text}) for text in texts).encode()))
+    path.write_bytes(gzip.compress("\n".join(json.dumps({"text": text}) for text in texts).encode(encoding)))
     assert [document.content for document in JSONLToDocument().run([str(path)])["documents"]] == texts
 
 
