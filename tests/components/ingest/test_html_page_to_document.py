@@ -31,6 +31,7 @@ def test_headings_quotes_and_bold_words_are_kept_and_menus_left_out():
     ("body", "seen", "left_out"),
     [
         ('<p>He rose<span style="DISPLAY : none">hidden</span> then.</p>', "He rose then.", {"hidden text": 6}),
+        ("<div hidden><p>Gone.</p></div><p hidden='until-found'>He rose.</p>", "He rose.", {"hidden text": 5}),
         ('<p>Here<span class="sr-only"> (new)</span>, <i class="Visually-Hidden">skip</i>.</p>', "Here, .", None),
         ('<p>He rose.<sup class="noprint Inline-Template">[<i>by whom?</i>]</sup></p>', "He rose.", None),
         ('<div role="navigation"><h3>More</h3><p>Index</p></div><p>He rose.</p>', "He rose.", {"menu": 9}),

@@ -229,7 +229,7 @@ class ChapterReader:
         elif element in self.notes.marks:
             # The text of a note that stands in the sentence itself is put there as a note.
             frame.muted = frame.muted or is_mark(element) or self.notes.marks[element].element is element
-        elif is_number(element) or element.get("hidden") is not None or tokens(element, "class") & _ADDED:
+        elif is_number(element) or tokens(element, "class") & _ADDED:
             frame.muted = True
         elif name in ("case", "default") or element.get("aria-hidden") == "true":
             # It only repeats a formula next to it, or is an `epub:switch` case without one.
@@ -238,6 +238,8 @@ class ChapterReader:
             frame.muted = frame.muted or shown == (name != "case")
         elif name in ("title", "desc") and is_placeholder(element_text(element)):
             frame.muted = True
+        elif element.get("hidden", "until-found").lower() != "until-found":  # which a search shows
+            frame.left_out = frame.left_out or "hidden text"
         elif self.roles.keeps(element, frame.left_out):
             frame.left_out = ""
         elif kind := self.roles.leaves_out(element, self._file.href):
