@@ -34,6 +34,8 @@ _POSSESSIVE, _PERCENT = "'s", frozenset({"%", "percent", "per", "cent"})
 _BREAK, _STOP = re.compile(r"[^\w\s'’\-‐‑·•]|\n"), re.compile(r"[。！？；\n]")
 # 十余万 is more than 十万, 二三万 and 十五六 are no certain number.
 _ABOUT = re.compile(r"[余馀餘]|[一二两三四五六七八九]{2}(?=[十百千万亿])|(?<=十)[一二两三四五六七八九]{2}\Z")
+# What belongs to the number that it is written to: 1960s, 3rd.
+_OF_NUMBER = re.compile(r"(?:0s|\d(?:st|nd|rd|th))\Z", re.IGNORECASE)
 _ENDINGS = ("ies", "ied", "es", "ed", "s", "d")
 _SHORTEST_WORD = 3
 # A claim of fewer words stands anywhere by chance; a Han character tells three quarters of a word.
@@ -85,7 +87,9 @@ def read_tokens(text: str) -> list[Token]:
     at = end = 0
     while (match := _TOKEN.search(text, at)) is not None:
         number = next((numbers[place] for place in range(match.start(), match.end()) if place in numbers), None)
-        at = max(match.end(), number.end if number else 0)
+        # Of 5kg, 12B and 10⁵ the rest is a token of its own.
+        at = number.end if number else match.end()
+        at = max(at, match.end()) if _OF_NUMBER.search(match[0]) else at
         found.append((match[0], match.start(), at, number))
     tokens: list[Token] = []
     breaks, stops, begun = ".", True, 0

@@ -98,6 +98,8 @@ STATED = [
     ("In 1949, as the troops advanced, Karl moved it to Acre.", "Karl moved it to Acre in 1949."),
     ("It uses approx. 4 kg (8.8 lb) of steam.", "It uses about 4 kg (8.8 lb) of steam."),
     ("Its 209-acre (85 ha) yard is 3 miles (5 km) west of Acre.", "Its 209-acre yard is 5 km west of Acre."),
+    ("Take 5mg of it at night.", "Take 5 mg of it at night."),
+    ("In the 1960s Otto ruled, the 3rd king of Acre.", "In the 1960s Otto ruled, the third king of Acre."),
 ]
 CHANGED = [
     ("渊抽刀而言曰：“上以谢君父，下以示三军。”遂死。", "上以谢君父，下以示三军。"),
@@ -273,6 +275,10 @@ CHANGED = [
     ("In 1968 Otto fled, and Karl Hale took the town.", "Karl Hale took the town in 1968."),
     ("In 1949, after the fall of 1945, Karl moved it to Acre.", "Karl moved it to Acre in 1945."),
     ("The river flows 109 miles (175 km) south.", "The river flows 175 miles south."),
+    # What is written to a number without a space.
+    ("Take 5mg of it at night.", "Take 5g of it at night."),
+    ("The sample held 10⁵ cells of Acre.", "The sample held 10³ cells of Acre."),
+    ("The mill is at 12A Hale Street.", "The mill is at 12B Hale Street."),
 ]
 
 # A passage that says the claim with something between commas, which the claim leaves out.
