@@ -100,6 +100,7 @@ STATED = [
     ("Its 209-acre (85 ha) yard is 3 miles (5 km) west of Acre.", "Its 209-acre yard is 5 km west of Acre."),
     ("Take 5mg of it at night.", "Take 5 mg of it at night."),
     ("In the 1960s Otto ruled, the 3rd king of Acre.", "In the 1960s Otto ruled, the third king of Acre."),
+    ("The duke planned the wall and hopes to stop there.", "The duke plans the wall and hoped to stop there."),
 ]
 CHANGED = [
     ("渊抽刀而言曰：“上以谢君父，下以示三军。”遂死。", "上以谢君父，下以示三军。"),
@@ -279,6 +280,11 @@ CHANGED = [
     ("Take 5mg of it at night.", "Take 5g of it at night."),
     ("The sample held 10⁵ cells of Acre.", "The sample held 10³ cells of Acre."),
     ("The mill is at 12A Hale Street.", "The mill is at 12B Hale Street."),
+    # Words that differ in an e, or in a doubled letter.
+    ("Jan founded the school of Acre.", "Jane founded the school of Acre."),
+    ("Otto drew the plan of the mill.", "Otto drew the plane of the mill."),
+    ("The monks robed the king at dawn.", "The monks robbed the king at dawn."),
+    ("The duke granted human rights to Acre.", "The duke granted humane rights to Acre."),
 ]
 
 # A passage that says the claim with something between commas, which the claim leaves out.
