@@ -43,6 +43,9 @@ CUTS = (WORDS["before"] - JOINS - {"as"}) | WORDS["subjects"] | REPORTS | DENIES
 """What another subject, or what somebody says, begins with."""
 _LIMITS, _LONGEST_LEAD = WORDS["limits"] - {"first"}, 12
 _NEGATIVES = frozenset({"not", "never", "no", "neither", "none", "nobody", "few"})
+# What these say is so only with all that follows, up to a further predicate: no one may sell wine on Sundays.
+_BOUNDED = _NEGATIVES | frozenset("only may cannot nothing 不 未 无 莫 勿".split())
+_GOES_ON = JOINS | frozenset("而及并且")
 _LEAVES_OPEN = (WORDS["unreal"] - {"to"}) | {"only", "even"}
 _UNKNOWN = _LEAVES_OPEN | _NEGATIVES | REPORTS | {"to"}
 _OF_TIME_OR_CAUSE = frozenset({"when", "where", "while", "because", "since", "as"})
@@ -362,13 +365,15 @@ class Clauses:
         return not (after.breaks and self._is_taken_back(end))
 
     def _is_limited(self, end: int) -> bool:
-        """Return whether the words behind a phrase change it: all sank but two, king in name only, 5 to 10."""
+        """Return whether the words behind a phrase change it: all but two, king in name only, none in May."""
         tokens = self.tokens
         following = [token.key for token in tokens[end : end + 3]]
         counts = says_any([*self.lead(end), *tokens[end : end + 3]], WORDS["amounts"])
         but = "but" in following and ("for" in following or counts)
         is_range = following[0] == "to" and all(token.number for token in tokens[end - 1 : end + 2 : 2])
-        is_unreal = says_any(tokens[end : end + 3], WORDS["unreal_places"])
+        is_unreal = says_any(tokens[end : end + 3], WORDS["unreal_places"]) or (
+            following[0] not in _GOES_ON and any(one.key in _BOUNDED or "n't" in one.key for one in self.lead(end))
+        )
         return but or is_range or is_unreal or following[:2] == ["and", "half"]
 
     def _is_taken_back(self, end: int) -> bool:

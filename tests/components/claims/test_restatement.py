@@ -101,6 +101,7 @@ STATED = [
     ("Take 5mg of it at night.", "Take 5 mg of it at night."),
     ("In the 1960s Otto ruled, the 3rd king of Acre.", "In the 1960s Otto ruled, the third king of Acre."),
     ("The duke planned the wall and hopes to stop there.", "The duke plans the wall and hoped to stop there."),
+    ("Otto did not sell the mill but burned it in May.", "Otto did not sell the mill."),
 ]
 CHANGED = [
     ("渊抽刀而言曰：“上以谢君父，下以示三军。”遂死。", "上以谢君父，下以示三军。"),
@@ -285,6 +286,13 @@ CHANGED = [
     ("Otto drew the plan of the mill.", "Otto drew the plane of the mill."),
     ("The monks robed the king at dawn.", "The monks robbed the king at dawn."),
     ("The duke granted human rights to Acre.", "The duke granted humane rights to Acre."),
+    # What is denied, allowed or said of only one is so with all that follows.
+    ("Otto did not sell the mill to Karl.", "Otto did not sell the mill."),
+    ("Hale didn't die in 1790 of the fever.", "Hale didn't die in 1790."),
+    ("No one may sell wine on Sundays.", "No one may sell wine."),
+    ("The tenant may keep dogs in the garden.", "The tenant may keep dogs."),
+    ("Only Otto fought with Karl in Acre.", "Only Otto fought with Karl."),
+    ("张志远未毕业于中央大学。", "张志远未毕业。"),
 ]
 
 # A passage that says the claim with something between commas, which the claim leaves out.
