@@ -117,6 +117,10 @@ def test_opposites_are_found_whatever_their_inflection():
         ),
         # The other way round.
         ("潼关在洛阳以西三百里。", "洛阳在潼关以东三百里。"),
+        # Only what stands between the commas is denied.
+        ("The mill was sold to Hale in 1891.", "The mill was sold, not rented, to Hale in 1891."),
+        ("Otto Hale founded the school in 1770.", "Otto Hale, not Karl Low, founded the school in 1770."),
+        ("李文博于1921年创办了天文台。", "李文博而非张志远于1921年创办了天文台。"),
     ],
 )
 def test_what_may_be_true_of_both_is_no_contradiction(claim, span):
