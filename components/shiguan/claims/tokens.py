@@ -30,8 +30,8 @@ _TOKEN = re.compile(
     rf"|{SIGNS}"
 )
 _POSSESSIVE, _PERCENT = "'s", frozenset({"%", "percent", "per", "cent"})
-# A hyphen or an apostrophe between two words is no break; the end of a sentence is a hard one.
-_BREAK, _STOP = re.compile(r"[^\w\s'’\-‐‑·•]|\n"), re.compile(r"[。！？；\n]")
+# A hyphen, an apostrophe or an asterisk between two words is no break; the end of a sentence is a hard one.
+_BREAK, _STOP = re.compile(r"[^\w\s'’\-‐‑·•*]|\n"), re.compile(r"[。！？；\n]")
 # 十余万 is more than 十万, 二三万 and 十五六 are no certain number.
 _ABOUT = re.compile(r"[余馀餘]|[一二两三四五六七八九]{2}(?=[十百千万亿])|(?<=十)[一二两三四五六七八九]{2}\Z")
 # What belongs to the number that it is written to: 1960s, 3rd.

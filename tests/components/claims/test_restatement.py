@@ -293,6 +293,7 @@ CHANGED = [
     ("The tenant may keep dogs in the garden.", "The tenant may keep dogs."),
     ("Only Otto fought with Karl in Acre.", "Only Otto fought with Karl."),
     ("张志远未毕业于中央大学。", "张志远未毕业。"),
+    ("Do **not** drink the water of the spring.", "Drink the water of the spring."),
 ]
 
 # A passage that says the claim with something between commas, which the claim leaves out.
