@@ -105,6 +105,8 @@ def verify_text(
     for own, part in rows:
         if part.kind == "claim":
             found = check_claim(part.text[:_LONGEST], by_words, search)
+            if len(part.text) > _LONGEST and found["verdict"] == "supported":
+                found |= {"verdict": "partial", "reason": f"only its first {_LONGEST:,} characters were checked"}
         else:
             found = quotations.check(part.text, part.named[:1000], in_context=not own)
             found["also"] = found["also"][: max(0, _MOST_LISTED - listed)]

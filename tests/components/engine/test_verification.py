@@ -78,6 +78,14 @@ def test_a_sentence_of_which_only_a_part_is_there_is_shown_that_part():
     assert found["reason"] == "only a part of it is there: no passage has twelve"
 
 
+def test_a_sentence_that_is_read_in_part_is_not_supported(runner):
+    supported = "Yang Yan proposed the two-tax reform in 780"
+    long = f"{supported}{' ' * 2000}and rode to Samarkand on a camel."
+    verdicts = [runner.verify(text, tenant_id=TENANT)["items"][0] for text in (f"{supported}.", long)]
+    assert [item["verdict"] for item in verdicts] == ["supported", "partial"]
+    assert verdicts[1]["reason"] == "only its first 2,000 characters were checked"
+
+
 def test_vectors_are_asked_only_where_words_do_not_suffice():
     passage = Document(id="p", content="Yang Yan proposed the two-tax reform in 780.", meta={"source": "tax.txt"})
     asked = []
