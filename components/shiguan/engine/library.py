@@ -20,7 +20,7 @@ from shiguan.engine.mode_pipeline import Results, value_at, warnings_of
 from shiguan.errors import RefusedError, SourceError, error_behind
 from shiguan.ingest.conversion import Conversion
 from shiguan.llm.run import raise_if_cancelled
-from shiguan.tenants import of_tenant, where
+from shiguan.tenants import MAX_FILTER_VALUES, of_tenant, where
 from shiguan.text.library_questions import AskedChapter
 from shiguan.text.passages import SharedDocument
 
@@ -257,7 +257,7 @@ class Library:
     def find_chapter(
         self, chapter: AskedChapter, sources: Sequence[str] | None, *, tenant_id: str
     ) -> dict[str, list[str]]:
-        """Find the `sources` and `sections` of a chapter that a question asks to sum up; nothing where none has it."""
+        """Find the `sources` and `sections` of a chapter to be summed up; nothing where none has it, or too many do."""
         condition = [where("meta.source", "in", list(sources))] if sources else []
         found: dict[str, set[tuple[str, str]]] = {}
         for meta in self.stores["parents"].list_meta(of_tenant(tenant_id, *condition), ["source", "title", "section"]):
@@ -267,7 +267,8 @@ class Library:
                 found.setdefault(how, set()).add((meta["source"], heading))
         places = found.get("level") or found.get("number") or set()
         names = [sorted({place[at] for place in places}) for at in (0, 1)]
-        return {"sources": names[0], "sections": names[1]} if places else {}
+        # A filter has room for so many sources and sections; where there are more, the question does not say which.
+        return {"sources": names[0], "sections": names[1]} if 0 < len(places) <= MAX_FILTER_VALUES // 3 else {}
 
     def _check_sources(self, names: Sequence[str], tenant_id: str) -> None:
         count = self.stores["parents"].count_documents_by_filter

@@ -14,7 +14,8 @@ from shiguan.engine.library import Library
 from shiguan.errors import ModelMissingError, RefusedError, StoreLockedError
 from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
 from shiguan.stores.embedded.shards import Shard, close_all_shards
-from shiguan.tenants import of_tenant
+from shiguan.tenants import check_filters, of_tenant
+from shiguan.text.library_questions import asked_chapter
 
 
 def touch(path, content="x"):
@@ -196,6 +197,17 @@ def test_a_chapter_of_many_headings_limits_a_question_like_any_other(quick, tmp_
     assert quick.stores["parents"].count_documents_by_filter(of_tenant("a", whole)) == 60
     day = quick.narrowed(None, ["Of day 7"], tenant_id="a")
     assert quick.stores["parents"].count_documents_by_filter(of_tenant("a", day)) == 1
+
+
+def test_a_chapter_that_is_in_too_many_places_limits_nothing(quick, tmp_path):
+    chapter = asked_chapter("What is chapter 1 about?")
+    for count, is_limited in ((2, True), (300, False)):
+        rows = [f"# Chapter 1. Day {day}\n\nOn day {day} the garrison marched." for day in range(count)]
+        ingest(quick, touch(tmp_path / "diary.md", "\n\n".join(rows)), "a")
+        found = quick.find_chapter(chapter, None, tenant_id="a")
+        assert bool(found) == is_limited
+        if found:
+            check_filters(quick.narrowed(**found, tenant_id="a"))
 
 
 @pytest.mark.parametrize(
