@@ -89,9 +89,13 @@ def cited_entries(receipt: Receipt, parents: Any, own: Mapping[str, Any]) -> lis
     ids = sorted({citation.parent_id for citation in citations})
     found = parents.filter_documents(of_tenant(receipt.tenant_id, where("id", "in", ids))) if ids else []
     metas = {parent.id: parent.meta for parent in found}
+    # A passage that was corrected since is of the same work; in a file of records it may be of another.
+    works = [meta for meta in metas.values() if meta.get("file_id") == meta.get("source_id")]
+    whole = {(meta.get("source"), meta.get("title")): meta for meta in works}
     entries: dict[tuple[str, str], Entry] = {}
     for citation in citations:
-        meta, title = metas.get(citation.parent_id, {}), citation.other("title", str)
+        title = citation.other("title", str)
+        meta = metas.get(citation.parent_id) or whole.get((citation.source, title), {})
         known = {"title": title or citation.source, **meta, **meta.get("work", {})}
         work = work_of({**known, **own.get(citation.source, {})})
         key = citation.source, str(meta.get("source_id") or title)

@@ -11,6 +11,7 @@ import rispy
 import yaml
 from citeproc.source.json import CiteProcJSON
 from docx.opc.constants import RELATIONSHIP_TYPE
+from haystack import Document
 from lxml import etree
 from markdown_it import MarkdownIt
 from pylatexenc.latex2text import LatexNodes2Text, MacroTextSpec, get_default_latex_context_db
@@ -223,6 +224,25 @@ def test_passages_that_are_gone_leave_what_the_receipt_says():
     entries = cited_entries(receipt, Parents([]), {})
     assert all(entry.work["title"] == "T" for entry in entries)
     assert sum(len(entry.quotes) for entry in entries) > 0
+
+
+def test_a_book_that_was_corrected_is_one_work_with_all_that_is_known_of_it():
+    cited = [
+        CitedSpan(
+            number=at, parent_id=f"p{at}", source="t.epub", title="T", section=[], start=0, end=1, quote=f"Q{at}."
+        )
+        for at in (1, 2)
+    ]
+    found = receipt()
+    found.answer.citations = cited
+
+    def works(file):
+        of_first = {"source": "t.epub", "title": "T", "source_id": "s", "file_id": file, "work": {"author": "Liu Xu"}}
+        entries = cited_entries(found, Parents([Document(id="p1", content="x", meta=of_first)]), {})
+        return [(entry.work.get("author"), [number for number, *_ in entry.quotes]) for entry in entries]
+
+    assert works("s") == [(["Liu Xu"], [1, 2])]
+    assert works("records") == [(["Liu Xu"], [1]), (None, [2])]  # which may be of another author
 
 
 def test_an_isbn_has_the_right_check_digit():
