@@ -115,7 +115,9 @@ def read_sources(path: Path, tenant_id: str) -> dict[str, dict[str, Any]]:
         if path.stat().st_size > _LARGEST:
             raise RefusedError(f"{path} is larger than 1 MiB. {wrong}")
         tenants = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-        sources = (tenants.get(tenant_id) or {}) if isinstance(tenants, dict) else None
+        # YAML reads a name such as 2024 as a number.
+        named = {str(name): own for name, own in tenants.items()} if isinstance(tenants, dict) else None
+        sources = None if named is None else named.get(tenant_id) or {}
     except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
         raise RefusedError(f"{path} cannot be read as YAML ({type(error).__name__}). {wrong}") from error
     if not isinstance(sources, dict):
@@ -124,7 +126,7 @@ def read_sources(path: Path, tenant_id: str) -> dict[str, dict[str, Any]]:
         unknown = sorted(map(str, work.keys() - set(WORK_FIELDS))) if isinstance(work, dict) else ["no fields"]
         if unknown:
             raise RefusedError(f"{path} says of `{plain_line(str(name))}`: {plain_line(', '.join(unknown))}. {wrong}")
-    return sources
+    return {str(name): work for name, work in sources.items()}
 
 
 def _line(text: str) -> str:

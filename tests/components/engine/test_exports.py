@@ -245,6 +245,13 @@ def test_a_book_that_was_corrected_is_one_work_with_all_that_is_known_of_it():
     assert works("records") == [(["Liu Xu"], [1]), (None, [2])]  # which may be of another author
 
 
+@pytest.mark.parametrize("name", [2024, "2024"])
+def test_a_tenant_and_a_source_may_be_called_by_a_number(tmp_path, name):
+    file = tmp_path / "sources.yml"
+    file.write_text(yaml.safe_dump({name: {name: {"author": "Me"}}}))
+    assert read_sources(file, "2024") == {"2024": {"author": "Me"}}
+
+
 def test_an_isbn_has_the_right_check_digit():
     assert isbn_of("urn:isbn:978-0-306-40615-7") == "9780306406157"
     assert isbn_of("0-306-40615-2") == isbn_of("ISBN 0306406152") == "0306406152"
