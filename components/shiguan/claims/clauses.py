@@ -44,8 +44,7 @@ CUTS = (WORDS["before"] - JOINS - {"as"}) | WORDS["subjects"] | REPORTS | DENIES
 _LIMITS, _LONGEST_LEAD = WORDS["limits"] - {"first"}, 12
 _NEGATIVES = frozenset({"not", "never", "no", "neither", "none", "nobody", "few"})
 # What these say is so only with all that follows, up to a further predicate: no one may sell wine on Sundays.
-_BOUNDED = _NEGATIVES | frozenset("only may cannot nothing 不 未 无 莫 勿".split())
-_GOES_ON = JOINS | frozenset("而及并且")
+_BOUNDED, _GOES_ON = _NEGATIVES | set("only may cannot nothing 不 未 无 莫 勿".split()), JOINS | set("而及并且")
 _LEAVES_OPEN = (WORDS["unreal"] - {"to"}) | {"only", "even"}
 _UNKNOWN = _LEAVES_OPEN | _NEGATIVES | REPORTS | {"to"}
 _OF_TIME_OR_CAUSE = frozenset({"when", "where", "while", "because", "since", "as"})

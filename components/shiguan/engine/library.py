@@ -267,7 +267,6 @@ class Library:
                 found.setdefault(how, set()).add((meta["source"], heading))
         places = found.get("level") or found.get("number") or set()
         names = [sorted({place[at] for place in places}) for at in (0, 1)]
-        # A filter has room for so many sources and sections; where there are more, the question does not say which.
         return {"sources": names[0], "sections": names[1]} if 0 < len(places) <= MAX_FILTER_VALUES // 3 else {}
 
     def _check_sources(self, names: Sequence[str], tenant_id: str) -> None:

@@ -368,10 +368,8 @@ class ChapterReader:
             self._gap = ""
 
     def _flush(self) -> None:
-        block, self._block = self._block, None
-        self._gap = ""
-        if block is not None:
-            self._emit(block.build())
+        block, self._block, self._gap = self._block, None, ""
+        self._emit(block.build() if block is not None else None)
 
     def _emit(self, block: Block | None) -> None:
         if block is not None:
