@@ -55,10 +55,11 @@ class Quoted:
 
 @dataclass(frozen=True)
 class Row:
-    """A question: what it is told apart by, the log-odds of the product, and what would be quoted."""
+    """A question: what it is told apart by, its language, the log-odds of the product, and what would be quoted."""
 
     group: str
     kind: str
+    language: str
     log_odds: float
     quoted: tuple[Quoted, ...]
 
@@ -136,7 +137,7 @@ def _row(
     p = min(max(probability(case.text, documents, nearest), 1e-6), 1 - 1e-6)
     if quoted and (kind != "answered" or any(one.answers for one in quoted)):
         group = f"{name}, {'across' if across else 'zh' if asked_in == 'zh' else 'en'}"
-        yield Row(group, kind, math.log(p / (1 - p)), tuple(quoted))
+        yield Row(group, kind, asked_in, math.log(p / (1 - p)), tuple(quoted))
 
 
 def tables(rows: Sequence[Row]) -> Iterator[str]:
@@ -175,7 +176,10 @@ def doubted(rows: Sequence[Row]) -> Iterator[str]:
         shown = []
         for kind in ("answered", "unanswerable", "taken out"):
             of = [row for row in rows if (row.group, row.kind) == (group, kind)]
-            odds = [[row.log_odds + ODDS_SHARE * (row.judged - at) for at in (NEITHER, *THRESHOLDS)] for row in of]
+            odds = [
+                [row.log_odds + ODDS_SHARE * (row.judged - at) for at in (NEITHER[row.language], *THRESHOLDS)]
+                for row in of
+            ]
             without = np.mean([row.log_odds < least for row in of]) if of else math.nan
             now, *others = np.mean(np.array(odds) < least, axis=0) if of else [math.nan] * (1 + len(THRESHOLDS))
             shown.append(f"{without:.2f} → {now:.2f} ({' · '.join(f'{one:.2f}' for one in others)})")

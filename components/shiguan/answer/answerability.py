@@ -27,8 +27,8 @@ MOST_QUOTED = 3
 _BETWEEN_LANGUAGES = 0.07
 
 # What the judge's log-odds count for, here and in the order of quotations, and those from which on they speak for an
-# answer (bench/judge/README.md).
-ODDS_SHARE, NEITHER = 0.6, -0.5
+# answer, by the question's language (bench/judge/README.md).
+ODDS_SHARE, NEITHER = 0.6, {"en": -1.0, "zh": 0.25}
 
 # How many passages behind the nearest one are what it stands out from; three, or all, tell as much.
 _BEHIND = 5
@@ -155,7 +155,7 @@ def read_probability(likely: float, question: str, documents: Sequence[Document]
     """Return the probability that passages hold an answer, by the retrieval and by the judge's odds of quotations."""
     if not odds or not 0 < likely < 1:
         return likely
-    both = math.log(likely / (1 - likely)) + ODDS_SHARE * (max(odds) - NEITHER)
+    both = math.log(likely / (1 - likely)) + ODDS_SHARE * (max(odds) - NEITHER[read_text(question).language])
     return min(1 / (1 + math.exp(-both)), highest_probability(question, documents))
 
 

@@ -13,6 +13,7 @@ from shiguan.answer.quotations import judged_quotations
 from shiguan.errors import ModelMissingError
 from shiguan.llm.calls import Outcome
 from shiguan.models.judge import Reading
+from shiguan.reading.text import read_text
 from shiguan.tenants import TermStore
 from shiguan.text.terms import terms
 
@@ -20,7 +21,11 @@ from shiguan.text.terms import terms
 @pytest.fixture(autouse=True)
 def undecided_judge(monkeypatch):
     """Let what the retrieval found decide alone."""
-    monkeypatch.setattr("shiguan.answer.quotations._read", lambda *_: Reading(NEITHER))
+
+    def undecided(question, _):
+        return Reading(NEITHER[read_text(question).language])
+
+    monkeypatch.setattr("shiguan.answer.quotations._read", undecided)
 
 
 TENANT = {"field": "meta.tenant_id", "operator": "==", "value": "a"}
@@ -47,9 +52,9 @@ def test_the_probability_rises_with_what_the_judge_reads_in_the_best_quotation(m
         return run([passage()], confidence=confidence).meta["confidence"]
 
     assert told(-9.0) < told(-3.0) < told(0.0) < told(3.0) < 1.0
-    assert told(NEITHER) == 0.5
+    assert told(NEITHER["en"]) == 0.5
     # The retrieval's even odds, and .6 times 2 more: e to the 1.2 against 1.
-    assert told(NEITHER + 2) == pytest.approx(0.7685, abs=1e-4)
+    assert told(NEITHER["en"] + 2) == pytest.approx(0.7685, abs=1e-4)
     assert (told(9.0, 0.0), told(-9.0, 1.0), told(9.0, None)) == (0.0, 1.0, None)
 
 
