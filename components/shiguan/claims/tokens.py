@@ -38,7 +38,7 @@ _ABOUT = re.compile(r"[余馀餘]|[一二两三四五六七八九]{2}(?=[十百�
 _OF_NUMBER = re.compile(r"(?:0s|\d(?:st|nd|rd|th))\Z", re.IGNORECASE)
 _ENDINGS = ("ies", "ied", "es", "ed", "s", "d")
 _SHORTEST_WORD = 3
-# Behind these letters an e tells verbs apart: planned and planed.
+# Behind these letters an e tells verbs apart: robbed and robed.
 _SHORT = re.compile("[^aeiou]*[aeiouy][^aeiouwxy]")
 # A claim of fewer words stands anywhere by chance; a Han character tells three quarters of a word.
 _FEWEST, _HAN_SHARE = 3, 0.75
