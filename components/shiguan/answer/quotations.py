@@ -10,7 +10,7 @@ from typing import Any
 
 from haystack import Document, logging
 
-from shiguan.answer.answerability import MOST_QUOTED, ODDS_SHARE
+from shiguan.answer.answerability import MOST_QUOTED, NEITHER, ODDS_SHARE
 from shiguan.claims.citations import cited_place
 from shiguan.errors import ModelMissingError
 from shiguan.llm.source_blocks import neutral_attribute
@@ -168,13 +168,14 @@ def _read(question: str, text: str) -> Reading:
 
 
 def marked_where_read(quotation: Quotation, reading: Reading, question: str) -> Quotation:
-    """Mark the sentence where the judge finds the answer, if it is much surer of it than of the marked one."""
+    """Mark the sentence where the judge finds an answer, if it is much surer of it than of the marked one."""
     document, (start, end) = quotation.document, quotation.window
     text = document.content or ""
     spans = [(a, b) for a, b in read_text(text).sentences if start <= a and b <= end]
     likely = {(a, b): reading.within(a - start, b - start) for a, b in spans if not _APART.fullmatch(text, a, b)}
     surest = max(likely, key=lambda span: likely[span], default=quotation.sentence)
-    if quotation.introduces or likely.get(surest, 0.0) < likely.get(quotation.sentence, 0.0) + _SURER:
+    answers = not quotation.introduces and reading.log_odds >= NEITHER[read_text(question).language]
+    if not answers or likely.get(surest, 0.0) < likely.get(quotation.sentence, 0.0) + _SURER:
         return quotation
     weights = _weights_in(str(document.meta.get("language")), question)
     return replace(quotation, sentence=surest, words=tuple(_asked_words(text, surest, weights)))
