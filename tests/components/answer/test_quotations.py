@@ -28,6 +28,7 @@ def undecided_judge(monkeypatch):
     monkeypatch.setattr("shiguan.answer.quotations._read", undecided)
 
 
+SENTENCE = "In 757 Guo Ziyi took Chang'an back."
 TENANT = {"field": "meta.tenant_id", "operator": "==", "value": "a"}
 
 
@@ -107,13 +108,14 @@ def test_what_the_judge_finds_likelier_is_quoted_before_its_rank(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("likely", "marked"), [(0.7, "It rained in June."), (0.5, "In 757 Guo Ziyi took Chang'an back.")]
+    ("odds", "likely", "marked"),
+    [(2.0, 0.7, "It rained in June."), (2.0, 0.5, SENTENCE), (NEITHER["en"] - 1, 0.7, SENTENCE)],
 )
-def test_the_sentence_is_marked_in_which_the_judge_is_much_surer_of_the_answer(monkeypatch, likely, marked):
-    """Of the one with the question's words it says .1, and .5 more decides."""
-    text = "In 757 Guo Ziyi took Chang'an back. It rained in June."
-    places = ((0, 35, 0.1), (36, len(text), likely))
-    monkeypatch.setattr("shiguan.answer.quotations._read", lambda *_: Reading(2.0, places))
+def test_the_sentence_is_marked_in_which_the_judge_is_much_surer_of_the_answer(monkeypatch, odds, likely, marked):
+    """Of the one with the question's words it says .1, and .5 more decides; nothing does where it finds no answer."""
+    text = f"{SENTENCE} It rained in June."
+    places = ((0, len(SENTENCE), 0.1), (len(SENTENCE) + 1, len(text), likely))
+    monkeypatch.setattr("shiguan.answer.quotations._read", lambda *_: Reading(odds, places))
     assert f"**{marked}**" in run([passage(text)]).data
 
 
