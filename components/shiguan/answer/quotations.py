@@ -169,13 +169,14 @@ def _read(question: str, text: str) -> Reading:
 
 def marked_where_read(quotation: Quotation, reading: Reading, question: str) -> Quotation:
     """Mark the sentence where the judge finds an answer, if it is much surer of it than of the marked one."""
+    if quotation.introduces or reading.log_odds < NEITHER[read_text(question).language]:
+        return quotation
     document, (start, end) = quotation.document, quotation.window
     text = document.content or ""
     spans = [(a, b) for a, b in read_text(text).sentences if start <= a and b <= end]
     likely = {(a, b): reading.within(a - start, b - start) for a, b in spans if not _APART.fullmatch(text, a, b)}
     surest = max(likely, key=lambda span: likely[span], default=quotation.sentence)
-    answers = not quotation.introduces and reading.log_odds >= NEITHER[read_text(question).language]
-    if not answers or likely.get(surest, 0.0) < likely.get(quotation.sentence, 0.0) + _SURER:
+    if likely.get(surest, 0.0) < likely.get(quotation.sentence, 0.0) + _SURER:
         return quotation
     weights = _weights_in(str(document.meta.get("language")), question)
     return replace(quotation, sentence=surest, words=tuple(_asked_words(text, surest, weights)))

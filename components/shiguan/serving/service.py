@@ -94,9 +94,11 @@ class Service:
             stack.callback(self.engine.close)
             use_engine(self.engine)
             stack.callback(use_engine, None)
-            installed = find_spec("mcp") is not None  # the extra of that name
-            route = _mcp_route(self.engine, self.library) if installed else _no_mcp_route()
-            app.router.routes.append(await stack.enter_async_context(route))
+            if find_spec("mcp") is None:  # the extra of that name
+                app.router.routes.append(Route("/mcp", _refuse_mcp, methods=["POST"]))
+            else:
+                route = _mcp_route(self.engine, self.library)
+                app.router.routes.append(await stack.enter_async_context(route))
             # Hayhooks deploys its wrappers when it starts. Its routes for deploying, undeploying and drawing are left
             # out.
             await stack.enter_async_context(wrapped.router.lifespan_context(wrapped))
@@ -138,16 +140,12 @@ def _check_stores(library: Library) -> None:
             ) from error
 
 
-@contextlib.asynccontextmanager
-async def _no_mcp_route() -> AsyncIterator[Route]:
-    async def refuse(_: Request) -> Response:
-        raise ApiError(
-            "not_found",
-            message="This server does not speak MCP: the package `mcp` is not installed.",
-            next_step="Ask its operator to install `shiguan[mcp]`, or use the other routes, which /openapi.json lists.",
-        )
-
-    yield Route("/mcp", refuse, methods=["POST"])
+async def _refuse_mcp(_: Request) -> Response:
+    raise ApiError(
+        "not_found",
+        message="This server does not speak MCP: the package `mcp` is not installed.",
+        next_step="Ask its operator to install `shiguan[mcp]`, or use the other routes, which /openapi.json lists.",
+    )
 
 
 @contextlib.asynccontextmanager

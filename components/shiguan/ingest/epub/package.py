@@ -201,9 +201,8 @@ def primary_language(tag: str) -> str:
         return ""
     code = tag.strip().lower().replace("_", "-").partition("-")[0]
     code = _LANGUAGE_NAMES.get(code, code)
-    return (
-        code if code.isascii() and code.isalpha() and len(code) in (2, 3) and code not in ("und", "mul", "zxx") else ""
-    )
+    is_code = code.isascii() and code.isalpha() and len(code) in (2, 3)
+    return code if is_code and code not in ("und", "mul", "zxx") else ""
 
 
 def _opf_name(archive: SafeArchive) -> str:

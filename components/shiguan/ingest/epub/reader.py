@@ -135,9 +135,8 @@ def _read(package: Package, files: list[BookFile], *, include: bool) -> tuple[li
             f"{package.source}: {reader.lost_marks:,} raised marks of notes lead to no note; they were left out."
         )
     # A heading without text below it is text itself, or it would be lost.
-    lost = {at for at, heading in reader.headings.items() if not heading.seen}
-    kept = (block for block in reader.blocks if id(block) not in reader.headings or id(block) in lost)
-    blocks = [*kept, *_unplaced(notes, package.language)]
+    seen = {at for at, heading in reader.headings.items() if heading.seen}
+    blocks = [*(block for block in reader.blocks if id(block) not in seen), *_unplaced(notes, package.language)]
     mark_lists(blocks)
     for block in blocks:
         if block.meta["kind"] == "text" and lists_places(block.meta["section"], block.content):
