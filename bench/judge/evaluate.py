@@ -142,7 +142,8 @@ def by_hand(folder: Path, book: Path) -> Iterator[Case]:
 
 def told(folder: Path, most: int) -> Iterator[Case]:
     """Read what was written on passages that are kept out: told in other words, told otherwise, and not said."""
-    rows = sets.seeded("told").sample(found := list(written.written(folder, kept_out=True)), len(found))
+    found = [row for row in written.written(folder, kept_out=True) if row.true]
+    rows = sets.seeded("told").sample(found, len(found))
     counts: Counter[str] = Counter()
     for row in rows:
         counts[row.set] += 1

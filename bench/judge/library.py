@@ -100,7 +100,7 @@ def _files(folder: Path, chapters: Mapping[str, Sequence[Written]]) -> list[Path
     """Write the chapters as Markdown files."""
     folder.mkdir(parents=True, exist_ok=True)
     for group, rows in chapters.items():
-        text = "\n\n".join([f"# {group}", *(row.passage for row in rows)])
+        text = "\n\n".join([f"# {group}", *dict.fromkeys(row.passage for row in rows)])
         (folder / f"{group}.md").write_text(text + "\n", encoding="utf-8")
     return [folder / f"{group}.md" for group in chapters]
 

@@ -1,7 +1,7 @@
 """
 Prepare what the judge is trained on.
 
-    python -m bench.judge.prepare --data DIR --out FILE.npz
+    python -m bench.judge.prepare --data DIR --out FILE.npz [--keep DIR]
 
 Every example is a passage of one to three sentences with some claims about it, true and false: sentences of public
 pairs, sentences made of questions and their answers, and sentences of the passage changed by rule. A true sentence and
@@ -33,6 +33,8 @@ from bench.judge.changes import (
 )
 from bench.judge.questions import asked, of_clauses, of_retellings, repeated, with_gaps
 from bench.judge.retellings import retold
+from bench.judge.retrieved import retrieved
+from bench.quality.answer_bench import Bench
 from bench.quality.public_sets import DATA
 
 from bench.judge import sets, written
@@ -272,7 +274,7 @@ def wice(folder: Path) -> Iterator[Example]:
             yield Example("wice", chance.choice(rest)[:500], (Claim(claim, NOT_SAID, None),))
 
 
-def examples(folder: Path) -> Iterator[Example]:
+def examples(folder: Path, keep: Path) -> Iterator[Example]:
     """Make all examples, in the same order at every run."""
     names = sets.known_names(folder)
     for text in sets.book_texts(folder, kept_out=False):
@@ -302,6 +304,7 @@ def examples(folder: Path) -> Iterator[Example]:
             yield from changed(text, local, chance, 2)
     yield from written.claims(folder)
     yield from asked(chain(sets.questions(folder), written.questions(folder)))
+    yield from retrieved(chain(sets.questions(folder), written.questions(folder)), Bench(folder, keep, None))
     yield from repeated(written.questions(folder), 1000)
     yield from of_retellings(sets.tang_sentences(folder, kept_out=False), names)
     yield from stated(
@@ -365,10 +368,11 @@ def main() -> None:
     """Prepare, and print what came out."""
     parser = argparse.ArgumentParser(description="Prepare what the judge is trained on.")
     parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--keep", type=Path, default=Path(".data/judge"), help="where ingested passages are kept")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--show", type=int, default=0, help="print so many examples of each set")
     chosen = parser.parse_args()
-    found = list(examples(chosen.data))
+    found = list(examples(chosen.data, chosen.keep))
     shown: Counter[str] = Counter()
     for example in sets.seeded("show").sample(found, len(found)):
         if shown[example.set] < chosen.show:

@@ -16,6 +16,8 @@ WRITTEN = Path(__file__).with_name("written.jsonl.gz")
 GOLDEN = Path(__file__).parents[1] / "quality" / "golden"
 _WINDOW = 260
 _LEAST, _MOST = 120, 420
+_LONG, _LONG_HAN = 1_000, 380
+STORIES = "childrens-literature"
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,8 @@ class Written:
     @property
     def set(self) -> str:
         """Its language, or that it is of another than the passage."""
-        here, there = (bool(HAN.search(text)) for text in (" ".join(self.true), self.passage))
+        told = " ".join([*self.true, *self.unasked])
+        here, there = (bool(HAN.search(text)) for text in (told, self.passage))
         return "across" if here != there else "zh" if here else "en"
 
 
@@ -81,25 +84,28 @@ def _passages(folder: Path) -> dict[str, str]:
         if not sets.is_kept_out(title):
             usable = [text for text in _windows(paragraphs) if _LEAST < len(text) < _MOST]
             found |= {f"jts-{title}-{number}": text for number, text in enumerate(usable)}
+            found |= {f"jtl-{title}-{number}": text for number, text in enumerate(_windows(paragraphs, _LONG_HAN))}
+    for file, (_, paragraphs) in enumerate(sets.chapters(folder / "epub" / f"{STORIES}.epub")):
+        found |= {f"cl-{file}-{number}": text for number, text in enumerate(_windows(paragraphs, _LONG))}
     return found
 
 
-def _windows(paragraphs: tuple[str, ...]) -> Iterator[str]:
+def _windows(paragraphs: tuple[str, ...], longest: int = _WINDOW) -> Iterator[str]:
     """Cut a chapter into runs of sentences."""
     text = ""
     for paragraph in paragraphs:
         for start, end in sentence_spans(paragraph):
-            if text and len(text) + end - start > _WINDOW:
+            if text and len(text) + end - start > longest:
                 yield text
                 text = ""
-            text += paragraph[start:end]
+            text += (" " if text and not HAN.search(text) else "") + paragraph[start:end]
     if text:
         yield text
 
 
 def claims(folder: Path, *, kept_out: bool = False) -> Iterator[Example]:
     """Make examples of each passage, with sentences written on it and on its neighbours."""
-    rows = list(written(folder, kept_out=kept_out))
+    rows = [row for row in written(folder, kept_out=kept_out) if row.true]
     for number, row in enumerate(rows):
         chance = sets.seeded(row.id)
         found = [Claim(text, SUPPORTED, None) for text in row.true]
@@ -116,8 +122,9 @@ def claims(folder: Path, *, kept_out: bool = False) -> Iterator[Example]:
 def questions(folder: Path, *, kept_out: bool = False) -> Iterator[sets.Question]:
     """Read the questions; what was written against a passage has no answer there."""
     for row in written(folder, kept_out=kept_out):
+        name = f"{'written' if row.true else 'read'}_{row.set}"
         for question, answer in row.asked:
             start = row.passage.find(answer)
-            yield sets.Question(f"written_{row.set}", question, row.passage, start, start + len(answer))
+            yield sets.Question(name, question, row.passage, start, start + len(answer))
         for question in row.unasked:
-            yield sets.Question(f"written_{row.set}", question, row.passage, 0, 0)
+            yield sets.Question(name, question, row.passage, 0, 0)
