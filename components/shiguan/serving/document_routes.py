@@ -113,9 +113,9 @@ _LONGEST = 200
 
 def source_name(given: str | None) -> str:
     """Clean the file name that a client sent, or refuse it; it is never used as a path."""
-    text = unicodedata.normalize("NFC", (given or "").encode("utf-8", "replace").decode("utf-8"))
+    text = (given or "").encode("utf-8", "replace").decode("utf-8")
     text = "".join(c for c in text if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
-    name = text.replace("\\", "/").rsplit("/", 1)[-1].strip().lstrip(".").strip()
+    name = unicodedata.normalize("NFC", text).replace("\\", "/").rsplit("/", 1)[-1].strip().lstrip(".").strip()
     if not name:
         raise _refused("the upload has no file name")
     if len(name.encode()) > _LONGEST:
