@@ -50,7 +50,7 @@ async def upload(request: Request, jobs: Jobs, principal: Writer) -> JSONRespons
 
     The reply comes when the file is safe on disk. A file with the same name replaces the earlier one.
     """
-    if not request.headers.get("content-type", "").startswith("multipart/form-data"):
+    if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
         raise _refused("send the file as multipart/form-data")
     try:
         async with request.form(max_files=1, max_fields=4, max_part_size=64 * 1024) as form:

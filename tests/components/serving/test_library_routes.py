@@ -5,12 +5,14 @@ from types import SimpleNamespace
 from urllib.parse import urlencode
 
 import pytest
-from tests.doubles.served_app import Served
+from tests.doubles.asgi_caller import AsgiCall
+from tests.doubles.served_app import Served, served_app
 from tests.doubles.small_library import TENANT, TEXTS, small_library
 
 from shiguan.engine.library import Library
 from shiguan.serving.document_routes import router as library_router
 from shiguan.serving.engine import Engine, use_engine
+from shiguan.serving.keys import KeyFile
 from shiguan.serving.page_routes import router as page_router
 from shiguan.serving.rag_routes import router as rag_router
 from shiguan.serving.settings import ServingSettings
@@ -130,6 +132,27 @@ async def test_quotations_are_checked_by_id_in_the_callers_library_alone(server)
 async def test_a_body_that_cannot_be_checked_is_refused(server, body):
     status, told = await server("/api/v1/verify", body=body)
     assert (status, json.loads(told)["error"]["type"]) in ((422, "invalid_request"), (400, "refused"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"),
+    [("multipart/form-data", 202), ("Multipart/Form-Data", 202), ("multipart/mixed", 422), ("text/plain", 422)],
+)
+async def test_an_upload_is_known_by_its_type_in_any_case(settings, kind, status):
+    record = SimpleNamespace(id="1", size=4)
+    jobs = SimpleNamespace(submit=lambda tenant, name, file: record, shown=lambda record: {"id": record.id})
+    app = served_app(settings, library_router, ingest_jobs=jobs)
+    part = 'Content-Disposition: form-data; name="file"; filename="a.txt"'
+    headers = {"Authorization": f"Bearer {KeyFile(settings.keys_path).add(TENANT, 'write')[0]}"}
+    call = AsgiCall(
+        app,
+        "/api/v1/documents",
+        body=f"--x\r\n{part}\r\n\r\ntext\r\n--x--\r\n".encode(),
+        headers={"Content-Type": f"{kind}; boundary=x", **headers},
+    )
+    await call.done()
+    assert call.status == status
+    assert status == 202 or "send the file as multipart/form-data" in call.error["message"]
 
 
 async def test_nobody_reads_what_is_not_theirs(server, library):
