@@ -155,6 +155,25 @@ async def test_an_upload_is_known_by_its_type_in_any_case(settings, kind, status
     assert status == 202 or "send the file as multipart/form-data" in call.error["message"]
 
 
+@pytest.mark.parametrize(
+    ("path", "method", "status", "allowed"),
+    [
+        ("/api/v1/documents", "PUT", 405, "GET, POST"),
+        ("/api/v1/documents/war.md", "POST", 405, "DELETE"),
+        ("/api/v1/library/search", "POST", 405, "GET"),
+        ("/", "DELETE", 405, "GET, HEAD"),
+        ("/api/v1/nothing", "PUT", 404, None),
+        ("/api/v1/documents", "GET", 200, None),
+    ],
+)
+async def test_a_method_that_an_address_does_not_take_is_refused_with_those_that_it_takes(
+    settings, library, path, method, status, allowed
+):
+    served = Served(settings, page_router, library_router, ingest_jobs=SimpleNamespace(library=library))
+    call = await served(path, who=TENANT, role="write", method=method)
+    assert (call.status, call.headers.get("allow")) == (status, allowed)
+
+
 async def test_nobody_reads_what_is_not_theirs(server, library):
     [work] = library.contents("war.md", tenant_id=TENANT)
     [one, *_] = library.passages(work["source_id"], tenant_id=TENANT, last=0)
