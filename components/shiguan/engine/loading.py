@@ -154,7 +154,7 @@ def list_modes() -> dict[str, list[str]]:
 
 def describe_mode(deployment: str, mode: str | Path) -> str:
     """Return the comment that opens a mode's file: what it is for, what it costs, what it needs."""
-    lines = pipeline_path(deployment, mode).read_text(encoding="utf-8").splitlines()
+    lines = pipeline_path(deployment, mode).read_text(encoding="utf-8-sig").splitlines()
     return "\n".join(line.lstrip("# ").rstrip() for line in takewhile(lambda line: line.startswith("#"), lines))
 
 

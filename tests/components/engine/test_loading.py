@@ -6,7 +6,7 @@ import yaml
 from haystack import component
 
 from shiguan.engine import loading
-from shiguan.engine.loading import has_model, list_modes, load_pipeline
+from shiguan.engine.loading import describe_mode, has_model, list_modes, load_pipeline
 from shiguan.errors import ConfigurationError, UnsafePipelineError
 from shiguan.haystack_compat import AsyncPipeline
 
@@ -52,6 +52,12 @@ def pipelines(tmp_path, monkeypatch):
 
     write(GOOD)
     return write
+
+
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_a_mode_is_described_by_its_comment_whatever_mark_the_file_begins_with(pipelines, mark):
+    pipelines(mark + GOOD)
+    assert describe_mode("here", "tiny") == "tiny: for tests.\nLLM calls per question: 0."
 
 
 def test_a_mode_is_loaded_with_its_inputs_and_outputs(pipelines):
