@@ -155,6 +155,23 @@ async def test_an_upload_is_known_by_its_type_in_any_case(settings, kind, status
     assert status == 202 or "send the file as multipart/form-data" in call.error["message"]
 
 
+@pytest.mark.parametrize(("name", "told"), [("a.txt", "a.txt"), ("a\u202e\x9b2J.txt", "a.txt"), ("\u202e", "the file")])
+async def test_a_file_that_cannot_be_checked_is_named_without_what_does_not_show(settings, name, told):
+    app = served_app(settings, verify_router)
+    use_engine(SimpleNamespace(deployment="embedded", long_work=app.state.long_work))
+    part = f'Content-Disposition: form-data; name="file"; filename="{name}"'
+    key = KeyFile(settings.keys_path).add(TENANT, "read")[0]
+    call = AsgiCall(
+        app,
+        "/api/v1/verify/text",
+        body=b"".join((f"--x\r\n{part}\r\n\r\n".encode(), bytes(range(256)), b"\r\n--x--\r\n")),
+        headers={"Content-Type": "multipart/form-data; boundary=x", "Authorization": f"Bearer {key}"},
+    )
+    await call.done()
+    use_engine(None)
+    assert call.error["message"].startswith(f"{told} is not text")
+
+
 @pytest.mark.parametrize(
     ("path", "method", "status", "allowed"),
     [
