@@ -293,6 +293,7 @@ BUDGETS = [["ask", "x", "--budget", budget] for budget in ("calls", "calls=two",
         *((arguments, "usage:") for arguments in ([], ["dance"], ["ask"])),
         *((["ask", "x", "--top-k", number], "must be 1 to 50") for number in ("0", "51", "a")),
         *((arguments, "expected UNIT=NUMBER") for arguments in BUDGETS),
+        *((arguments, "expected a path, got ''") for arguments in (["ingest", ""], ["sources", "--data-dir", ""])),
     ],
 )
 def test_misuse_ends_with_exit_code_2(arguments, words, capsys):
