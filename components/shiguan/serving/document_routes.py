@@ -6,6 +6,7 @@ from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
@@ -22,7 +23,15 @@ from shiguan.serving.error_replies import ApiError
 from shiguan.serving.ingest_jobs import IngestJobs
 from shiguan.serving.keys import audit
 
-router = APIRouter(prefix="/api/v1")
+
+async def _check_query(request: Request) -> None:
+    """Refuse a parameter that a route does not take: one that is misspelled would limit nothing."""
+    known = {field.alias for field in request.scope["route"].dependant.query_params}
+    if unknown := [name for name in request.query_params if name not in known]:
+        raise RequestValidationError([{"type": "extra_forbidden", "loc": ("query", name)} for name in unknown])
+
+
+router = APIRouter(prefix="/api/v1", dependencies=[Depends(_check_query)])
 
 
 async def _current_jobs(request: Request) -> Any:

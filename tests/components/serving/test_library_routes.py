@@ -102,6 +102,22 @@ async def test_a_search_can_be_limited_to_a_source_and_a_section(server):
     assert "There is no section `The Plague` in the sources that are asked. Name a heading, such as: The " in body
 
 
+@pytest.mark.parametrize(
+    ("path", "query", "unknown"),
+    [
+        ("/search", {"query": "Who?", "source": "war.md"}, ""),
+        ("/search", {"query": "Who?", "sources": "war.md"}, "sources"),
+        ("/timeline", {"year": "755"}, "year"),
+        ("/contents", {"source": "war.md", "tenant_id": "b"}, "tenant_id"),
+    ],
+)
+async def test_a_parameter_that_limits_nothing_is_refused_by_its_name(server, path, query, unknown):
+    status, body = await server(f"{PLACE}{path}", **query)
+    assert status == (422 if unknown else 200), body
+    if unknown:
+        assert [one["field"] for one in json.loads(body)["error"]["fields"]] == [unknown]
+
+
 async def test_a_text_is_checked_at_once_and_as_a_stream(server):
     text = "It says “An Lushan rose at Fanyang in 755”. The war ended in 763. And “An Lushan rose at Fanyang in 756”."
     found = await read(server, "/api/v1/verify", body={"text": text})
