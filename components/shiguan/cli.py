@@ -4,6 +4,7 @@ import argparse
 import gc
 import logging
 import os
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -17,6 +18,9 @@ from shiguan.text.terminal import printable
 
 # What the person has to change before it can work; whatever else went wrong ends with 1.
 _REFUSALS = (RefusedError, ConfigurationError, SourceError)
+
+# What becomes of bytes of another encoding on a command line.
+_HALVES = re.compile("[\ud800-\udfff]")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -48,6 +52,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     """Run the function that a command names; what its file imports need not be installed for the other commands."""
+    for name in ("tenant", "source", "expected"):
+        given = getattr(options, name, None)
+        if _HALVES.search("".join(given or "")):
+            raise RefusedError(f"`{name}` is not in UTF-8, as all that a library holds is. Write it in UTF-8.")
     file, function = options.command.split(".")
     # Imported objects stay; collecting garbage among them took a fifth of a question's time.
     gc.disable()

@@ -250,6 +250,10 @@ def test_another_tenant_sees_nothing(shiguan):
         (["ask", "Who?", "--mode", "hasty"], "has no mode `hasty`. Known modes:"),
         (["ask", "Who?", "--deployment", "moon"], "no deployment `moon`"),
         (["ask", "Who?", "--tenant", " "], "`--tenant` is empty"),
+        (["sources", "--tenant", "\udcff"], "`tenant` is not in UTF-8"),
+        (["delete", "caf\udce9.txt"], "`source` is not in UTF-8"),
+        (["timeline", "--source", "river.txt", "--source", "\udcff"], "`source` is not in UTF-8"),
+        (["why", "Who?", "--expected", "\udcff"], "`expected` is not in UTF-8"),
         (["search", " "], "The question is empty"),
         (["delete", "nothing.epub"], "no source `nothing.epub`"),
         (["ingest", "/no/such/file.epub"], "/no/such/file.epub does not exist"),
@@ -289,6 +293,7 @@ BUDGETS = [["ask", "x", "--budget", budget] for budget in ("calls", "calls=two",
         *((arguments, "usage:") for arguments in ([], ["dance"], ["ask"])),
         *((["ask", "x", "--top-k", number], "must be 1 to 50") for number in ("0", "51", "a")),
         *((arguments, "expected UNIT=NUMBER") for arguments in BUDGETS),
+        *((arguments, "expected a path, got ''") for arguments in (["ingest", ""], ["sources", "--data-dir", ""])),
     ],
 )
 def test_misuse_ends_with_exit_code_2(arguments, words, capsys):

@@ -65,6 +65,9 @@ class EngineWithoutModels:
     def runner(self, mode):
         return type("Runner", (), {"pipeline": AsyncPipeline()})
 
+    async def ask(self, request, tenant_id):
+        return {"asked": request.mode}
+
     def search(self, query, tenant_id, **options):
         return [], []
 
@@ -203,3 +206,28 @@ def test_a_mode_whose_name_is_no_part_of_an_address_is_refused(app_module, setti
 def test_the_routes_of_the_modes_take_the_same_options():
     taken = set(signature(WrappedMode.run_api_async).parameters)
     assert taken - {"headers"} == {"self", *AnswerRequest.model_fields} - {"mode"}
+
+
+async def test_a_field_that_a_mode_does_not_take_is_refused_by_its_name(app_module, settings):
+    """Hayhooks ignores it: a misspelled filter would answer from the whole library."""
+    application = app_module.create(settings)
+    json_body = {"Content-Type": "application/json"}
+    async with application.router.lifespan_context(application):
+        for path, given, named in (
+            ("/simple/run", {"tenant_id": "default"}, []),
+            ("/simple/run", {"tenent_id": "default"}, ["tenent_id"]),
+            ("/agent/run", {"filters": None, "filter": None}, ["filter"]),
+            ("/agent/run", {"mode": "simple"}, ["mode"]),
+        ):
+            body = json.dumps({"query": "Who?", **given}).encode()
+            reply = await AsgiCall(application, path, body=body, headers=json_body).done()
+            if not named:
+                assert (reply.status, json.loads(reply.body)) == (200, {"result": {"asked": "simple"}})
+                continue
+            assert reply.status == 422, given
+            assert [one["field"] for one in reply.error["fields"]] == named
+            assert "/openapi.json lists them" in reply.error["message"]
+        for body in (b"[1]", b"null", b"", b"{"):
+            for headers in (json_body, {"Content-Type": "text/plain"}):
+                reply = await AsgiCall(application, "/simple/run", body=body, headers=headers).done()
+                assert 400 <= reply.status < 500, (body, headers)

@@ -30,6 +30,7 @@ WRONG = [
     ("language", "fr", "'en' or 'zh'"),
     ("persona", "3", "valid dictionary"),
     ("persona", "a sage", "Expected an object"),
+    ("persona", "[" * 100_000, "Expected an object"),
     ("instructions", "x" * 1001, "at most 1000 characters"),
     ("when", "763..755", "it runs backwards, from 763 to 755"),
     ("when", "天宝十六载", "天寶 has 15 years"),

@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import yaml
-from jsonschema import Draft202012Validator
+from jsonschema import Draft4Validator, Draft202012Validator
+from jsonschema.validators import extend
 from yaml.constructor import ConstructorError, SafeConstructor
 
 from shiguan.resources import read_table
+from shiguan.tenants import odd_value
 
 Place = tuple[str | int, ...]
 """The keys and list positions that lead to a value in a file."""
@@ -66,6 +68,16 @@ MAX_VALUES = 20_000
 """The limit of values and keys in a file with all anchors expanded; libyaml itself limits how deep they are."""
 
 _TAG = "tag:yaml.org,2002:"
+# To the drafts after the fourth, and to no library here, 2.0 is a whole number.
+_Validator = extend(Draft202012Validator, type_checker=Draft4Validator.TYPE_CHECKER)
+
+
+def _number(loader: SafeConstructor, node: yaml.Node) -> int | float:
+    value: int | float = SafeConstructor.yaml_constructors[node.tag](loader, node)
+    if odd := odd_value(value):
+        expected, line = "Expected finite numbers of at most 64 bits.", node.start_mark.line + 1
+        raise UnreadableFile(Finding((), f"The file has {odd}.", expected, line=line, unsafe=False))
+    return value
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # in C, where PyYAML was built with it
@@ -74,8 +86,10 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
     yaml_constructors: ClassVar[dict[str | None, Any]] = {
         **{
             f"{_TAG}{name}": SafeConstructor.yaml_constructors[f"{_TAG}{name}"]
-            for name in ("str", "int", "float", "bool", "null", "map", "seq", "timestamp")
+            for name in ("str", "bool", "null", "map", "seq", "timestamp")
         },
+        f"{_TAG}int": _number,
+        f"{_TAG}float": _number,
         f"{_TAG}python/tuple": SafeConstructor.construct_yaml_seq,
         None: SafeConstructor.construct_undefined,
     }
@@ -188,7 +202,7 @@ def _keys_below(root: yaml.Node, wrong: list[Finding]) -> dict[int, dict[str | i
 def check_structure(content: dict[str, Any]) -> Iterator[Finding]:
     """Find violations of the schema of a pipeline file."""
     rules = read_table(Path(__file__).with_name("pipeline_file.yaml"))
-    for error in Draft202012Validator(rules).iter_errors(content):
+    for error in _Validator(rules).iter_errors(content):
         place, schema = tuple(error.absolute_path), error.schema
         if error.validator == "additionalProperties":
             known = schema["properties"]

@@ -82,6 +82,12 @@ def mode_or_file(text: str) -> str | Path:
     return Path(text) if text.endswith((".yml", ".yaml")) else text
 
 
+def _path(text: str) -> Path:
+    if not text:  # an unset variable of the shell, which would mean the current folder
+        raise argparse.ArgumentTypeError("expected a path, got ''")
+    return Path(text)
+
+
 def _budget(text: str) -> dict[str, float]:
     found: dict[str, float] = {}
     for part in text.split(","):
@@ -105,7 +111,7 @@ def _whole_number(low: int, high: int | None = None) -> Callable[[str], int]:
 
 
 _TYPES: dict[str, Callable[[str], Any]] = {
-    "path": Path,
+    "path": _path,
     "positive": _whole_number(1),
     "top_k": _whole_number(1, 50),
     "port": _whole_number(0, 65535),

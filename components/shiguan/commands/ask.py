@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import io
 import re
 import secrets
 import sys
@@ -11,6 +12,7 @@ from typing import Any
 
 from shiguan.commands.answer_view import AnswerView, print_passages
 from shiguan.commands.options import (
+    NOT_UTF8,
     open_library,
     open_runner,
     print_error,
@@ -79,6 +81,8 @@ def chat(options: argparse.Namespace) -> int:
     check_conversation_id(conversation)
     more = {"conversation_id": conversation, "budget": options.budget}
     asked = {"tenant_id": tenant(options), **question_options(options, **more)}
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="surrogateescape")  # a strict one would lose the lines behind a wrong byte
     with open_runner(options) as runner, asyncio.Runner() as loop:
         if not options.json:
             print_line(f"Conversation {conversation}. /help lists what can be typed besides questions.")
@@ -98,6 +102,8 @@ def chat(options: argparse.Namespace) -> int:
                 print_line(f"Conversation {conversation}.", error=options.json)
             elif re.fullmatch("/[a-z]+", command):
                 print_error(f"There is no `{command}`; /help lists what there is.", as_json=options.json)
+            elif re.search("[\ud800-\udfff]", question):
+                print_error(NOT_UTF8, as_json=options.json)
             else:
                 _answer_in_chat(options, runner, loop, question, asked)
     return 0

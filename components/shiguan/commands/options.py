@@ -47,6 +47,9 @@ def print_result(options: argparse.Namespace, value: dict[str, Any], *shown: "Re
             console_for_people().print(part)
 
 
+NOT_UTF8 = "The question is not in UTF-8. Write it in UTF-8, such as with `iconv -f GB18030 -t UTF-8`, and ask again."
+
+
 def typed_question(options: argparse.Namespace) -> str:
     """Join the words of a question, or read it from standard input; one that cannot be asked is refused."""
     from shiguan.engine.mode_pipeline import checked_question
@@ -55,9 +58,7 @@ def typed_question(options: argparse.Namespace) -> str:
         question = " ".join(sys.stdin.read().split() if options.question == ["-"] else options.question)
         question.encode()
     except UnicodeError as error:
-        raise RefusedError(
-            "The question is not in UTF-8. Write it in UTF-8, such as with `iconv -f GB18030 -t UTF-8`, and ask again."
-        ) from error
+        raise RefusedError(NOT_UTF8) from error
     checked_question(question)
     return question
 

@@ -167,7 +167,7 @@ def place_line(place: Mapping[str, Any]) -> str:
 
 def print_indented(console: Console, text: Text, indent: int) -> None:
     """Print wrapped text with a margin and without trailing blanks, so that it can be copied."""
-    for line in text.wrap(console, console.width - indent):
+    for line in text.wrap(console, max(console.width - indent, 2)):  # two columns hold any character
         line.rstrip()
         console.print(Text.assemble(" " * indent if line else "", line), soft_wrap=True)
 

@@ -26,17 +26,11 @@ from shiguan.text.passages import SharedDocument
 
 logger = logging.getLogger(__name__)
 
-SUFFIXES = (
-    ".epub", ".pdf", ".docx", ".html", ".htm", ".xhtml", ".mhtml", ".mht",
-    ".md", ".markdown", ".txt", ".jsonl", ".jsonl.gz",
-)  # fmt: skip
+SUFFIXES = tuple(".epub .pdf .docx .html .htm .xhtml .mhtml .mht .md .markdown .txt .jsonl .jsonl.gz".split())
 """The kinds of files that are ingested from a folder."""
 
 MOST_NEIGHBOURS = 10
-_SHOWN_FIELDS = (
-    "source", "source_id", "record_id", "title", "author",
-    "section", "position", "language", "kind", "anchor", "blocks",
-)  # fmt: skip
+_SHOWN_FIELDS = "source source_id record_id title author section position language kind anchor blocks".split()
 
 Progress = Callable[[str, int, int], None]
 """A function called with a stage, how much of it is done, and how much there is."""
@@ -114,7 +108,7 @@ class Library:
         for meta in (parent.meta for parent in parents[:1]):
             name = meta["source"]
             own = where("meta.file_id", "!=", meta["file_id"])
-            others = of_tenant(meta["tenant_id"], where("meta.source", "==", name), own)
+            others = of_tenant(meta["tenant_id"], where("meta.source", "in", _spelled([name])), own)
             if isinstance(file, ByteStream):
                 deleted = sum(self.stores[store].delete_by_filter(others) for store in ("children", "parents"))
                 return replace(done, removed=done.removed + deleted)
@@ -208,10 +202,9 @@ class Library:
         :returns: The works in it, each with `source`, `source_id`, `title`, `author`, `language`, `passages` (how
             many) and `sections`: `section` (its headings from the outermost), `first` and `last` (positions).
         """
-        named = _named(source)
         fields = ["source", "source_id", "record_id", "title", "author", "language", "section", "position"]
         works: dict[str, list[dict[str, Any]]] = {}
-        for meta in self.stores["parents"].list_meta(of_tenant(tenant_id, named), fields):
+        for meta in self.stores["parents"].list_meta(of_tenant(tenant_id, _named(source)), fields):
             works.setdefault(meta["source_id"], []).append(meta)
         return [_work(sorted(metas, key=lambda meta: int(meta["position"]))) for metas in works.values()]
 
@@ -241,7 +234,7 @@ class Library:
         conditions: list[dict[str, Any]] = []
         if sources:
             self._check_sources(sources, tenant_id)
-            conditions.append(where("meta.source", "in", list(sources)))
+            conditions.append(where("meta.source", "in", _spelled(sources)))
         if sections:
             wanted = {_heading(name): name for name in sections}
             found = self.stores["parents"].list_meta(of_tenant(tenant_id, *conditions), ["section"])
@@ -258,7 +251,7 @@ class Library:
         self, chapter: AskedChapter, sources: Sequence[str] | None, *, tenant_id: str
     ) -> dict[str, list[str]]:
         """Find the `sources` and `sections` of a chapter to be summed up; nothing where none has it, or too many do."""
-        condition = [where("meta.source", "in", list(sources))] if sources else []
+        condition = [where("meta.source", "in", _spelled(sources))] if sources else []
         found: dict[str, set[tuple[str, str]]] = {}
         for meta in self.stores["parents"].list_meta(of_tenant(tenant_id, *condition), ["source", "title", "section"]):
             headed = [(chapter.heads(heading), heading) for heading in meta.get("section") or ()]
@@ -272,7 +265,7 @@ class Library:
     def _check_sources(self, names: Sequence[str], tenant_id: str) -> None:
         count = self.stores["parents"].count_documents_by_filter
         for name in names:
-            if not count(of_tenant(tenant_id, where("meta.source", "==", name))):
+            if not count(of_tenant(tenant_id, where("meta.source", "in", _spelled([name])))):
                 files = self.stores["parents"].list_files(of_tenant(tenant_id))
                 near = get_close_matches(name, {file["source"] for file in files}, n=1)
                 meant = f"Did you mean `{near[0]}`? " if near else ""
@@ -351,7 +344,13 @@ def _ingested_file(file: Path | ByteStream, results: Results, outputs: dict[str,
 
 def _named(source: str) -> dict[str, Any]:
     fields = ("source", "source_id", "record_id")
-    return {"operator": "OR", "conditions": [where(f"meta.{field}", "==", source) for field in fields]}
+    return {"operator": "OR", "conditions": [where(f"meta.{field}", "in", _spelled([source])) for field in fields]}
+
+
+def _spelled(names: Sequence[str]) -> list[str]:
+    # macOS writes the accents of a file's name as characters of their own.
+    forms = (unicodedata.normalize(form, name) for name in names for form in ("NFC", "NFD"))
+    return list(dict.fromkeys([*names, *forms]))
 
 
 def _heading(text: str) -> str:

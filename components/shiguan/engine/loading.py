@@ -154,7 +154,7 @@ def list_modes() -> dict[str, list[str]]:
 
 def describe_mode(deployment: str, mode: str | Path) -> str:
     """Return the comment that opens a mode's file: what it is for, what it costs, what it needs."""
-    lines = pipeline_path(deployment, mode).read_text(encoding="utf-8").splitlines()
+    lines = pipeline_path(deployment, mode).read_text(encoding="utf-8-sig").splitlines()
     return "\n".join(line.lstrip("# ").rstrip() for line in takewhile(lambda line: line.startswith("#"), lines))
 
 
@@ -256,27 +256,30 @@ def _set_data_dir(definition: dict[str, Any], data_dir: str | Path | None) -> No
 
 def _set_models(definition: dict[str, Any]) -> None:
     """Set the models of every generator that names none itself to those of the deployment's `models.yml`."""
-    path = _file(definition["metadata"]["deployment"], "models")
-    if path is None:
-        return
-    try:
-        section = read_yaml(path)
-        read_model_roles(section)
-    except (yaml.YAMLError, ValueError, TypeError, UnicodeDecodeError) as error:
-        raise ConfigurationError(
-            f"{path} cannot be used: {' '.join(str(error).split())[:300]} Correct it; docs/models.md shows the file."
-        ) from error
-    for node in mappings(definition):
+    section = _read_models(definition["metadata"]["deployment"])
+    for node in mappings(definition) if section is not None else ():
         if node.get("type") == _GENERATOR:
             parameters = node.setdefault("init_parameters", {})
             if parameters.get("models") is None and parameters.get("model") is None:
                 parameters["models"] = section
 
 
+def _read_models(deployment: str) -> dict[str, Any] | None:
+    """Read and check a deployment's `models.yml`, if it has one."""
+    path = _file(deployment, "models")
+    try:
+        section = read_yaml(path) if path else None
+        read_model_roles(section)
+    except (yaml.YAMLError, ValueError, TypeError, OSError) as error:
+        raise ConfigurationError(
+            f"{path} cannot be used: {' '.join(str(error).split())[:300]} Correct it; docs/models.md shows the file."
+        ) from error
+    return section
+
+
 def has_model(deployment: str) -> bool:
     """Return whether a deployment has a model that can be asked, without which every mode quotes passages."""
-    path = _file(deployment, "models")
-    return any(model.is_usable for model in read_model_roles(read_yaml(path) if path else None).models)
+    return any(model.is_usable for model in read_model_roles(_read_models(deployment)).models)
 
 
 def load_stores(deployment: str, *, conversations: bool = False, data_dir: str | Path | None = None) -> dict[str, Any]:

@@ -52,7 +52,7 @@ def _read_persona(value: Any) -> Any:
         return value
     try:
         return json.loads(value)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError('Expected an object such as {"name": "Ban Zhao", "role": "teacher"}.') from error
 
 

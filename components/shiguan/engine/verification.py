@@ -128,11 +128,12 @@ def _parts_of(text: str | Iterable[Mapping[str, Any]]) -> tuple[list[tuple[dict[
         return [({}, part) for part in parts], unclosed
     rows = []
     for at, row in enumerate(text):
-        quoted, named = row.get("text"), row.get("source") or ""
+        fields: Mapping[str, Any] = row if isinstance(row, Mapping) else {}
+        quoted, named = fields.get("text"), fields.get("source") or ""
         if not isinstance(quoted, str) or not quoted.strip() or not isinstance(named, str):
-            shown = f"{dict(row)}"[:200]
+            shown = f"{row}"[:200]
             raise RefusedError(
                 f'Quotation {at + 1} is not {{"id", "text", "source"?}} with a text: {shown}. Correct it.'
             )
-        rows.append(({"id": row.get("id", at)}, Part("quotation", 0, len(quoted), quoted, named)))
+        rows.append(({"id": fields.get("id", at)}, Part("quotation", 0, len(quoted), quoted, named)))
     return rows, 0

@@ -18,7 +18,8 @@ def read_json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         raise RefusedError(f"{path} does not exist. Check the path.")
     number = 0
     try:
-        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
+        opened = gzip.open if path.suffix == ".gz" else open
+        with opened(path, "rt", encoding="utf-8-sig") as lines:
             for number, line in enumerate(lines, start=1):
                 if line.strip():
                     yield number, _object(line, f"{path}, line {number}")

@@ -49,7 +49,7 @@ def prompts_from(folder: Path | None) -> Iterator[None]:
 def read_prompt_file(name: str, *, shipped: bool = False) -> str:
     own = None if shipped else own_prompts()
     path = own / name if own is not None and (own / name).is_file() else resource_folder("prompts") / name
-    return path.read_text(encoding="utf-8")
+    return path.read_text(encoding="utf-8-sig")
 
 
 def list_prompts() -> list[str]:

@@ -114,7 +114,7 @@ class ReplyCache(Serializable):
         parts = [
             run.tenant_id if run else None,
             component_to_dict(self.chat_generator, "chat_generator"),
-            [[message.role.value, message.text] for message in messages],
+            [{**message.to_dict(), "meta": message.meta.get("asked")} for message in messages],
             generation_kwargs,
             os.environ.get("OPENAI_MODEL"),
             os.environ.get("OPENAI_BASE_URL"),

@@ -75,8 +75,8 @@ class _Completions(AsyncCompletions):
         if type(reply) is not AsyncStream:  # whole, or a tracer has wrapped it and wants to see what is read
             return reply
         stream = AsyncStream[object](cast_to=object, response=reply.response, client=self._of)
-        is_whole = reply.response.headers.get("content-type", "").partition(";")[0].strip() == "application/json"
-        events = _Events(stream, _whole(stream.response) if is_whole else stream)
+        kind = reply.response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        events = _Events(stream, _whole(stream.response) if kind == "application/json" else stream)
         _opened.get().append(events)
         return events
 

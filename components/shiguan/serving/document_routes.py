@@ -6,6 +6,7 @@ from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
@@ -22,7 +23,15 @@ from shiguan.serving.error_replies import ApiError
 from shiguan.serving.ingest_jobs import IngestJobs
 from shiguan.serving.keys import audit
 
-router = APIRouter(prefix="/api/v1")
+
+async def _check_query(request: Request) -> None:
+    """Refuse a parameter that a route does not take: one that is misspelled would limit nothing."""
+    known = {field.alias for field in request.scope["route"].dependant.query_params}
+    if unknown := [name for name in request.query_params if name not in known]:
+        raise RequestValidationError([{"type": "extra_forbidden", "loc": ("query", name)} for name in unknown])
+
+
+router = APIRouter(prefix="/api/v1", dependencies=[Depends(_check_query)])
 
 
 async def _current_jobs(request: Request) -> Any:
@@ -50,7 +59,7 @@ async def upload(request: Request, jobs: Jobs, principal: Writer) -> JSONRespons
 
     The reply comes when the file is safe on disk. A file with the same name replaces the earlier one.
     """
-    if not request.headers.get("content-type", "").startswith("multipart/form-data"):
+    if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
         raise _refused("send the file as multipart/form-data")
     try:
         async with request.form(max_files=1, max_fields=4, max_part_size=64 * 1024) as form:
@@ -113,9 +122,9 @@ _LONGEST = 200
 
 def source_name(given: str | None) -> str:
     """Clean the file name that a client sent, or refuse it; it is never used as a path."""
-    text = unicodedata.normalize("NFC", (given or "").encode("utf-8", "replace").decode("utf-8"))
+    text = (given or "").encode("utf-8", "replace").decode("utf-8")
     text = "".join(c for c in text if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
-    name = text.replace("\\", "/").rsplit("/", 1)[-1].strip().lstrip(".").strip()
+    name = unicodedata.normalize("NFC", text).replace("\\", "/").rsplit("/", 1)[-1].strip().lstrip(".").strip()
     if not name:
         raise _refused("the upload has no file name")
     if len(name.encode()) > _LONGEST:

@@ -13,6 +13,7 @@ from fastapi.responses import JSONResponse
 from haystack import logging
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException as StarletteHTTPException
+from starlette.routing import Match
 
 from shiguan.errors import (
     AnswerError,
@@ -203,8 +204,13 @@ def _expected(problem: Mapping[str, Any]) -> str:
 
 
 def install_error_replies(app: FastAPI) -> None:
-    async def answer(_: Request, error: Exception) -> JSONResponse:
-        return error_response(counted(invalid_fields(error) if isinstance(error, RequestValidationError) else error))
+    async def answer(request: Request, error: Exception) -> JSONResponse:
+        reply = counted(invalid_fields(error) if isinstance(error, RequestValidationError) else error)
+        if reply.kind == "method_not_allowed":  # the error names the methods of one route alone
+            routes = [route for route in app.routes if route.matches(request.scope)[0] is Match.PARTIAL]
+            allowed = {method for route in routes for method in getattr(route, "methods", None) or ()}
+            reply.headers = {"Allow": ", ".join(sorted(allowed))}
+        return error_response(reply)
 
     for kind in (StarletteHTTPException, ShiguanError, RequestValidationError):
         app.add_exception_handler(kind, answer)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
+from unicodedata import normalize
 
 from filelock import FileLock, Timeout
 from haystack import logging
@@ -198,7 +199,8 @@ class IngestJobs:
 
     def cancel(self, tenant_id: str, source: str) -> int:
         """Remove a source from the queue; a running ingest of it ends at its next step."""
-        return sum(self._keep(replace(record, state="cancelled")) for record in self._waiting(tenant_id, source))
+        waiting = self._waiting(tenant_id, normalize("NFC", source))  # as uploads are named
+        return sum(self._keep(replace(record, state="cancelled")) for record in waiting)
 
     def _waiting(self, tenant_id: str, source: str) -> list[JobRecord]:
         return [record for record in self.folder.waiting() if (record.tenant_id, record.source) == (tenant_id, source)]

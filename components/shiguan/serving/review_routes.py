@@ -99,7 +99,7 @@ async def export(request: Request, conversation_id: str, asker: Reader) -> Respo
 async def rename(conversation_id: str, body: Title, asker: Writer) -> dict[str, Any]:
     """Rename a conversation."""
     await _of_store(lambda store: store.rename(asker.tenant_id, conversation_id, body.title))
-    return {"id": conversation_id, "title": body.title}
+    return {"id": conversation_id, "title": plain_line(body.title, LONGEST_TITLE)}
 
 
 @router.delete("/conversations/{conversation_id}", tags=["conversations"])

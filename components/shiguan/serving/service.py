@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable
 from functools import partial
 from importlib.util import find_spec
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -34,6 +34,7 @@ from shiguan.serving.gate import install_gate
 from shiguan.serving.ingest_jobs import IngestJobs
 from shiguan.serving.request_lifetime import Admission
 from shiguan.serving.settings import ServingSettings
+from shiguan.serving.wrapped_mode import check_names
 from shiguan.tenants import of_tenant
 
 _MODE_NAME = re.compile(r"[\w-]{1,40}")
@@ -99,6 +100,7 @@ class Service:
             else:
                 route = _mcp_route(self.engine, self.library)
                 app.router.routes.append(await stack.enter_async_context(route))
+            wrapped.router.dependencies.append(Depends(check_names))
             # Hayhooks deploys its wrappers when it starts. Its routes for deploying, undeploying and drawing are left
             # out.
             await stack.enter_async_context(wrapped.router.lifespan_context(wrapped))

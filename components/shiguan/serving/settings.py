@@ -1,6 +1,7 @@
 """The settings of the server: places, limits and secrets, each from one environment variable."""
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -12,12 +13,16 @@ from shiguan.resources import data_folder
 
 _MIB = 1024 * 1024
 _LARGEST = 10**12
+_ORIGIN = re.compile(r"(?!http:.*:80$|https:.*:443$)https?://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:\d{1,5})?")
 
 
 def _origins(given: Any) -> tuple[str, ...]:
     origins = tuple(part.strip() for part in given.split(",") if part.strip()) if isinstance(given, str) else given
-    if any(not origin.startswith(("http://", "https://")) for origin in origins):
-        raise ValueError("expected origins such as https://app.example.org, separated by commas; `*` is not accepted")
+    if not all(map(_ORIGIN.fullmatch, origins)):
+        raise ValueError(
+            "expected origins such as https://app.example.org, as a browser sends them, without a path or the usual "
+            "port, separated by commas; `*` is not accepted"
+        )
     return tuple(origins)
 
 

@@ -17,6 +17,7 @@ from shiguan.llm.run import raise_if_cancelled
 from shiguan.serving.authentication import Reader
 from shiguan.serving.engine import current_engine
 from shiguan.serving.event_stream import STREAMED, EventStreamResponse, ServerEvent
+from shiguan.text.works import plain_line
 
 router = APIRouter(prefix="/api/v1/verify", tags=["library"])
 
@@ -54,7 +55,7 @@ async def text(request: Request, reader: Reader) -> dict[str, str]:
         file = form.get("file")
         if not isinstance(file, UploadFile):
             raise RefusedError("There is no part `file` with a file in it. Send one as multipart/form-data.")
-        data, name = await file.read(), file.filename or "the file"
+        data, name = await file.read(), plain_line(file.filename or "") or "the file"
     engine = current_engine()
     read = partial(read_document, data, engine.deployment, name)
     return {"text": await engine.long_work.run(reader.tenant_id, "verify", read)}

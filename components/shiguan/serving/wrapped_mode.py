@@ -1,12 +1,14 @@
 """What a `pipeline_wrapper.py` of Hayhooks needs to serve a mode."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from functools import partial
 from inspect import Parameter, Signature, signature
 from threading import Lock
 from typing import Annotated, Any, ClassVar
 
+from fastapi import Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from fastapi_openai_compat import ChatCompletion
 from pydantic import PlainSerializer, WrapValidator
@@ -147,6 +149,16 @@ def _validated(chunk: dict[str, Any]) -> ChatCompletion:
     # Hayhooks' class for chunks requires a role.
     choices = [{**one, "delta": {"role": "assistant", **one["delta"]}} for one in chunk["choices"]]
     return ChatCompletion.model_validate({**chunk, "choices": choices})
+
+
+async def check_names(request: Request) -> None:
+    """Refuse a field that a run route of Hayhooks would ignore, as a dependency of it: a misspelled filter is none."""
+    known = request.scope["route"].body_field.field_info.annotation.model_fields
+    given: Any = None
+    with suppress(ValueError, RuntimeError):  # what is not JSON the route itself refuses, or reads as a form
+        given = await request.json()
+    if isinstance(given, dict) and (unknown := [name for name in given if name not in known]):
+        raise RequestValidationError([{"type": "extra_forbidden", "loc": ("body", name)} for name in unknown])
 
 
 # Hayhooks reads the fields of the route from the signature. They are described there and checked by `run_api_async`:

@@ -43,6 +43,7 @@ def test_a_wrong_section_of_models_is_found(tmp_path, models, check, problem):
     ("budget", "line", "problem"),
     [
         ({"calls": -1}, "calls: -1", "-1 is less than the minimum of 0."),
+        ({"calls": 2.0}, "calls: 2.0", "2.0 is not of type 'integer', 'null'."),
         ({"money": 1}, "money: 1", "Additional properties are not allowed ('money' was unexpected)."),
     ],
 )
@@ -50,6 +51,31 @@ def test_a_wrong_limit_is_found_on_its_line(tmp_path, budget, line, problem):
     text, (finding,) = found(tmp_path, budget=budget)
     assert line in text[finding.line - 1]
     assert (finding.check, finding.problem) == ("structure", problem)
+
+
+@pytest.mark.parametrize(
+    ("value", "odd"),
+    [
+        (".nan", "the number nan"),
+        ("-.inf", "the number -inf"),
+        (f"0x{'f' * 5000}", "a whole number of 20,000 bits, the limit is 63"),
+        (f"0x{'0' * 4000}7fffffffffffffff", ""),
+        ("12.5", ""),
+        ('".nan"', ""),
+    ],
+)
+@pytest.mark.parametrize("place", ["metadata: {{mine: {}}}", "max_runs_per_component: {}", "budget: {{seconds: {}}}"])
+def test_a_number_that_libraries_break_on_is_found_wherever_it_stands(tmp_path, place, value, odd):
+    path = mode_with(tmp_path, "simple")
+    text = path.read_text(encoding="utf-8")
+    path.write_text(f"{text}{place.format(value)}\n", encoding="utf-8")
+    findings = check_pipeline(path, "mine.yml").findings
+    if not odd:
+        assert all(finding.check == "structure" for finding in findings)
+        return
+    (finding,) = findings
+    assert (finding.check, finding.problem, finding.unsafe) == ("reading", f"The file has {odd}.", False)
+    assert finding.line == len(text.splitlines()) + 1
 
 
 def test_an_unknown_role_is_refused_where_it_stands(tmp_path):

@@ -4,12 +4,14 @@ import io
 import json
 
 import pytest
+from rich.console import Console
+from rich.text import Text
 from tests.doubles.small_library import TENANT
 
 from shiguan.cli import main
 from shiguan.commands.answer_view import AnswerView
 from shiguan.commands.arguments import QUESTION_OPTIONS
-from shiguan.commands.terminal import place_line
+from shiguan.commands.terminal import place_line, print_indented
 from shiguan.engine.options import AskOptions, allowed_values
 
 QUESTION = "Who proposed the two-tax reform?"
@@ -45,6 +47,14 @@ def test_a_question_in_another_encoding_is_refused_and_says_so(data_dir, capsys,
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(typed), encoding="utf-8", errors=errors))
     assert main(["ask", "-", "--tenant", TENANT, "--data-dir", str(data_dir)]) == 2
     assert "The question is not in UTF-8" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("width", range(1, 10))
+@pytest.mark.parametrize("text", ["Yang Yan proposed", "史記卷一百", "a\n\nbc"])
+def test_a_text_with_a_margin_is_whole_on_a_terminal_that_is_narrower(text, width):
+    printed = io.StringIO()
+    print_indented(Console(file=printed, width=width), Text(text), 6)
+    assert "".join(printed.getvalue().split()) == "".join(text.split())
 
 
 @pytest.mark.parametrize("end", ["quit", "exit", "/quit", "/exit", " Quit "])

@@ -1,11 +1,15 @@
 """What can be typed in a chat besides questions, and what stops an answer but not the conversation."""
 
+import io
+import json
 import os
 import signal
 import threading
 
 import pytest
+from tests.doubles.small_library import TENANT
 
+from shiguan.cli import main
 from shiguan.commands.ask import _HINT
 
 QUESTION = "Who proposed the two-tax reform?"
@@ -39,6 +43,16 @@ def test_the_commands_of_a_chat_are_listed_and_answered(shiguan):
     commands = ("/sources", "/new", "/quit", "Ctrl-C")
     for told in (*commands, "--conversation c9", "tax.txt", "Conversation chat-", "whole", "in short"):
         assert told in out
+
+
+@pytest.mark.parametrize("errors", ["strict", "surrogateescape"])  # as locales have it
+def test_a_line_in_another_encoding_is_refused_and_the_conversation_goes_on(data_dir, capsys, monkeypatch, errors):
+    typed = "安禄山，哪一年起兵？\n".encode("gb18030") + f"{QUESTION}\n".encode()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(typed), encoding="utf-8", errors=errors))
+    assert main(["chat", "--json", "--tenant", TENANT, "--data-dir", str(data_dir)]) == 0
+    refused, answered = map(json.loads, capsys.readouterr().out.splitlines())
+    assert "The question is not in UTF-8" in refused["error"]
+    assert answered["query"] == QUESTION
 
 
 @pytest.mark.parametrize("typed", ["", "   "])

@@ -226,6 +226,21 @@ def test_a_source_that_is_not_there_is_refused_with_the_name_that_was_meant(quic
         quick.narrowed(["diary.md"], None, tenant_id="another")
 
 
+COMPOSED, DECOMPOSED = "Caf\u00e9.md", "Cafe\u0301.md"  # as typed, and as macOS writes it
+
+
+@pytest.mark.parametrize(("stored", "named"), [(DECOMPOSED, COMPOSED), (COMPOSED, DECOMPOSED)])
+def test_a_name_is_the_same_however_its_accents_are_encoded(quick, tmp_path, stored, named):
+    ingest(quick, touch(tmp_path / stored, "# Tea\n\nTea was taxed."), stored)
+    assert quick.narrowed([named], ["Tea"], tenant_id=stored) is not None
+    assert len(quick.contents(named, tenant_id=stored)) == 1
+    upload = ByteStream(b"Tea was sold in bricks.", meta={"file_name": named})
+    assert next(quick.ingest([upload], tenant_id=stored)).removed == 2
+    assert [entry["source"] for entry in quick.sources(tenant_id=stored)] == [named]
+    assert quick.delete("Cafe.md", tenant_id=stored) == 0
+    assert quick.delete(stored, tenant_id=stored) == 1
+
+
 def test_words_that_never_came_in_are_missed_and_come_with_the_same_file(quick, tmp_path):
     path = touch(tmp_path / "long.txt", LONG)
     units = ingest(quick, path, "t").children

@@ -6,7 +6,7 @@ import yaml
 from haystack import component
 
 from shiguan.engine import loading
-from shiguan.engine.loading import list_modes, load_pipeline
+from shiguan.engine.loading import describe_mode, has_model, list_modes, load_pipeline
 from shiguan.errors import ConfigurationError, UnsafePipelineError
 from shiguan.haystack_compat import AsyncPipeline
 
@@ -52,6 +52,12 @@ def pipelines(tmp_path, monkeypatch):
 
     write(GOOD)
     return write
+
+
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_a_mode_is_described_by_its_comment_whatever_mark_the_file_begins_with(pipelines, mark):
+    pipelines(mark + GOOD)
+    assert describe_mode("here", "tiny") == "tiny: for tests.\nLLM calls per question: 0."
 
 
 def test_a_mode_is_loaded_with_its_inputs_and_outputs(pipelines):
@@ -241,11 +247,23 @@ def test_without_the_file_every_role_is_the_endpoint_of_the_environment(pipeline
         ("models: [{name: a}]\nroles: {answer: [b]}", "names `b`, which is not among the models"),
         ("spare: []", "spare"),
         ("models: [{name: a, base_url: ftp://x}]", "must begin with http"),
+        ("models: [{name: 2024-02-31}]", "day is out of range"),
     ],
 )
-def test_a_file_of_models_that_cannot_be_used_is_named_with_what_is_wrong(pipelines, text, why):
+@pytest.mark.parametrize("read", [lambda: load_pipeline("here", "tiny"), lambda: has_model("here")])
+def test_a_file_of_models_that_cannot_be_used_is_named_with_what_is_wrong(pipelines, text, why, read):
     pipelines(text, mode="models")
     with pytest.raises(ConfigurationError, match=r"models\.yml cannot be used") as raised:
-        load_pipeline("here", "tiny")
+        read()
     assert why in str(raised.value)
     assert "docs/models.md" in str(raised.value)
+
+
+def test_a_deployment_has_a_model_if_one_of_its_file_can_be_called(pipelines, monkeypatch):
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    assert not has_model("here")
+    pipelines("models: [{name: small}]\nroles: {answer: [small]}", mode="models")
+    assert not has_model("here")
+    pipelines(MODELS, mode="models")
+    assert has_model("here")

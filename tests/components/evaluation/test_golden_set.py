@@ -1,5 +1,7 @@
 """Reading golden sets, and the sample book's own."""
 
+import gzip
+import json
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,15 @@ def test_a_row_is_read_whole(tmp_path):
     assert (one.text, one.answers, one.stratum) == ("When?", ["755"], "time")
     assert one.history == [{"role": "user", "content": "An Lushan?"}]
     assert one.gold == (GoldPassage("In 755"),)
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_a_mark_of_the_encoding_is_no_part_of_the_first_row(tmp_path, suffix):
+    data = f"{json.dumps(GOOD)}\n".encode("utf-8-sig")
+    path = tmp_path / f"golden.jsonl{suffix}"
+    path.write_bytes(gzip.compress(data) if suffix else data)
+    (one,) = read_golden_set(path).questions
+    assert (one.text, one.answers) == ("When?", ["755"])
 
 
 def test_queries_of_a_retrieval_set_are_read_as_they_are(tmp_path):

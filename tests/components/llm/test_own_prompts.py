@@ -39,6 +39,12 @@ def answered(library, endpoint):
     return answer, receipts[0], endpoint.prompts[-1]
 
 
+def test_a_mark_of_the_encoding_is_no_part_of_a_prompt(folder):
+    written(folder, "simple.jinja", f"\ufeff{OWN}")
+    with prompts_from(folder):
+        assert load_prompt("simple") == OWN
+
+
 def test_a_file_takes_the_place_of_the_shipped_one_and_stands_in_the_receipt(library, folder, endpoint):
     written(folder, "simple.jinja", OWN)
     written(folder, "layers/persona/shiguan.jinja", "You are the clerk of the salt office.")

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 from haystack import component
-from haystack.dataclasses import ChatMessage
+from haystack.dataclasses import ChatMessage, ToolCall
 from tests.doubles.fake_generators import FailingGenerator, UnavailableGenerator
 
 from shiguan.llm import reply_cache
@@ -62,6 +62,18 @@ def test_settings_and_generators_tell_prompts_apart(cached):
     assert cache.run(PROMPT)["replies"][0].text == "reply 1"
     assert cache.run(PROMPT, generation_kwargs={"temperature": 1})["replies"][0].text == "reply 2"
     assert cached(Counting("b")).run(PROMPT)["replies"][0].text == "reply 1"
+
+
+def test_messages_that_differ_only_outside_their_text_are_told_apart(cached):
+    cache = cached(Counting())
+    call = ToolCall("search", {"query": "755"}, id="1")
+    begun = [*PROMPT, ChatMessage.from_assistant(tool_calls=[call])]
+    for found, number in (("An Lushan", 1), ("Guo Ziyi", 2), ("An Lushan", 1)):
+        prompt = [*begun, ChatMessage.from_tool(found, origin=call)]
+        assert cache.run(prompt)["replies"][0].text == f"reply {number}"
+    assert cache.run([ChatMessage.from_user(PROMPT[0].text, name="Li")])["replies"][0].text == "reply 3"
+    assert cache.run([ChatMessage.from_user(PROMPT[0].text)])["replies"][0].text == "reply 4"
+    assert cache.run([ChatMessage.from_user(PROMPT[0].text, meta={"made": 1})])["replies"][0].text == "reply 4"
 
 
 def test_an_old_reply_is_not_used(cached, clock):

@@ -267,7 +267,7 @@ async def test_an_end_at_the_limit_is_told_in_one_word(streamer):
     assert reply.meta["finish_reason"] == "length"
 
 
-@pytest.mark.parametrize("kind", ["application/json", "application/json; charset=utf-8"])
+@pytest.mark.parametrize("kind", ["application/json", "application/json; charset=utf-8", "Application/JSON"])
 async def test_a_whole_reply_to_a_call_of_a_stream_is_read(streamer, kind):
     streamer.kind, streamer.streams = kind, [whole("Li Su took it.")]
     reply, chunks = await read(StreamingChatGenerator, streamer.url)

@@ -44,6 +44,9 @@ async def test_a_conversation_is_listed_renamed_exported_and_deleted(server):
     assert (await server(f"{PLACE}/one", {"title": "Taxes"}, method="PATCH")).json == {"id": "one", "title": "Taxes"}
     listed = (await server(PLACE)).json["conversations"]
     assert ("one", "Taxes", 1) in [(one["id"], one["title"], one["turns"]) for one in listed]
+    hostile = {"title": "Salt\u202e and\x1b[31m iron\x9b2J"}
+    assert (await server(f"{PLACE}/one", hostile, method="PATCH")).json == {"id": "one", "title": "Salt and iron"}
+    await server(f"{PLACE}/one", {"title": "Taxes"}, method="PATCH")
     assert (await server(f"{PLACE}/one/export")).body.startswith(f"# Taxes\n\n## 1. {QUESTION}\n".encode())
     assert (await server(f"{PLACE}/one", method="DELETE")).json == {"id": "one", "deleted": True}
     assert [(await server(f"{PLACE}/one", method=method)).status for method in ("GET", "DELETE")] == [404, 404]

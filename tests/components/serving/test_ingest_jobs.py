@@ -227,6 +227,8 @@ def test_deleting_a_source_cancels_its_uploads_that_wait(make, library):
     assert jobs.cancel("beta", "a.txt") == 0
     assert jobs.cancel("acme", "a.txt") == 1
     assert jobs.cancel("acme", "a.txt") == 0
+    submit(jobs, "\u00e9.txt", "three")
+    assert jobs.cancel("acme", "e\u0301.txt") == 1  # as macOS writes it
     assert states(jobs, record, other) == ["cancelled", "done"]
     assert library.texts == {("acme", "b.txt"): "two"}
 

@@ -5,12 +5,14 @@ from types import SimpleNamespace
 from urllib.parse import urlencode
 
 import pytest
-from tests.doubles.served_app import Served
+from tests.doubles.asgi_caller import AsgiCall
+from tests.doubles.served_app import Served, served_app
 from tests.doubles.small_library import TENANT, TEXTS, small_library
 
 from shiguan.engine.library import Library
 from shiguan.serving.document_routes import router as library_router
 from shiguan.serving.engine import Engine, use_engine
+from shiguan.serving.keys import KeyFile
 from shiguan.serving.page_routes import router as page_router
 from shiguan.serving.rag_routes import router as rag_router
 from shiguan.serving.settings import ServingSettings
@@ -100,6 +102,22 @@ async def test_a_search_can_be_limited_to_a_source_and_a_section(server):
     assert "There is no section `The Plague` in the sources that are asked. Name a heading, such as: The " in body
 
 
+@pytest.mark.parametrize(
+    ("path", "query", "unknown"),
+    [
+        ("/search", {"query": "Who?", "source": "war.md"}, ""),
+        ("/search", {"query": "Who?", "sources": "war.md"}, "sources"),
+        ("/timeline", {"year": "755"}, "year"),
+        ("/contents", {"source": "war.md", "tenant_id": "b"}, "tenant_id"),
+    ],
+)
+async def test_a_parameter_that_limits_nothing_is_refused_by_its_name(server, path, query, unknown):
+    status, body = await server(f"{PLACE}{path}", **query)
+    assert status == (422 if unknown else 200), body
+    if unknown:
+        assert [one["field"] for one in json.loads(body)["error"]["fields"]] == [unknown]
+
+
 async def test_a_text_is_checked_at_once_and_as_a_stream(server):
     text = "It says “An Lushan rose at Fanyang in 755”. The war ended in 763. And “An Lushan rose at Fanyang in 756”."
     found = await read(server, "/api/v1/verify", body={"text": text})
@@ -130,6 +148,63 @@ async def test_quotations_are_checked_by_id_in_the_callers_library_alone(server)
 async def test_a_body_that_cannot_be_checked_is_refused(server, body):
     status, told = await server("/api/v1/verify", body=body)
     assert (status, json.loads(told)["error"]["type"]) in ((422, "invalid_request"), (400, "refused"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"),
+    [("multipart/form-data", 202), ("Multipart/Form-Data", 202), ("multipart/mixed", 422), ("text/plain", 422)],
+)
+async def test_an_upload_is_known_by_its_type_in_any_case(settings, kind, status):
+    record = SimpleNamespace(id="1", size=4)
+    jobs = SimpleNamespace(submit=lambda tenant, name, file: record, shown=lambda record: {"id": record.id})
+    app = served_app(settings, library_router, ingest_jobs=jobs)
+    part = 'Content-Disposition: form-data; name="file"; filename="a.txt"'
+    headers = {"Authorization": f"Bearer {KeyFile(settings.keys_path).add(TENANT, 'write')[0]}"}
+    call = AsgiCall(
+        app,
+        "/api/v1/documents",
+        body=f"--x\r\n{part}\r\n\r\ntext\r\n--x--\r\n".encode(),
+        headers={"Content-Type": f"{kind}; boundary=x", **headers},
+    )
+    await call.done()
+    assert call.status == status
+    assert status == 202 or "send the file as multipart/form-data" in call.error["message"]
+
+
+@pytest.mark.parametrize(("name", "told"), [("a.txt", "a.txt"), ("a\u202e\x9b2J.txt", "a.txt"), ("\u202e", "the file")])
+async def test_a_file_that_cannot_be_checked_is_named_without_what_does_not_show(settings, name, told):
+    app = served_app(settings, verify_router)
+    use_engine(SimpleNamespace(deployment="embedded", long_work=app.state.long_work))
+    part = f'Content-Disposition: form-data; name="file"; filename="{name}"'
+    key = KeyFile(settings.keys_path).add(TENANT, "read")[0]
+    call = AsgiCall(
+        app,
+        "/api/v1/verify/text",
+        body=b"".join((f"--x\r\n{part}\r\n\r\n".encode(), bytes(range(256)), b"\r\n--x--\r\n")),
+        headers={"Content-Type": "multipart/form-data; boundary=x", "Authorization": f"Bearer {key}"},
+    )
+    await call.done()
+    use_engine(None)
+    assert call.error["message"].startswith(f"{told} is not text")
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "status", "allowed"),
+    [
+        ("/api/v1/documents", "PUT", 405, "GET, POST"),
+        ("/api/v1/documents/war.md", "POST", 405, "DELETE"),
+        ("/api/v1/library/search", "POST", 405, "GET"),
+        ("/", "DELETE", 405, "GET, HEAD"),
+        ("/api/v1/nothing", "PUT", 404, None),
+        ("/api/v1/documents", "GET", 200, None),
+    ],
+)
+async def test_a_method_that_an_address_does_not_take_is_refused_with_those_that_it_takes(
+    settings, library, path, method, status, allowed
+):
+    served = Served(settings, page_router, library_router, ingest_jobs=SimpleNamespace(library=library))
+    call = await served(path, who=TENANT, role="write", method=method)
+    assert (call.status, call.headers.get("allow")) == (status, allowed)
 
 
 async def test_nobody_reads_what_is_not_theirs(server, library):

@@ -41,6 +41,14 @@ def test_variables_are_read_and_an_empty_one_is_none():
         ("SHIGUAN_REQUEST_TIMEOUT", "nan", "less than or equal to 86400"),
         ("SHIGUAN_CORS_ORIGINS", "*", "origins such as"),
         ("SHIGUAN_CORS_ORIGINS", "example.org", "origins such as"),
+        *(
+            ("SHIGUAN_CORS_ORIGINS", f"https://good.example,{origin}", "as a browser sends them, without a path")
+            for origin in (
+                *("https://example.org/", "https://example.org/app", "https://example.org?x", "https://me@example.org"),
+                *("https://", "https://*.example.org", "https://example.org:", "https://example.org:443"),
+                *("http://example.org:80", "https://Example.org", "HTTPS://example.org", "https://例.org", "ftp://a.b"),
+            )
+        ),
     ],
 )
 def test_a_value_that_cannot_be_is_refused_with_what_was_expected(variable, value, expected):
@@ -48,3 +56,12 @@ def test_a_value_that_cannot_be_is_refused_with_what_was_expected(variable, valu
         ServingSettings.from_environment({variable: value})
     assert variable in str(raised.value)
     assert expected in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "origin",
+    ["https://app.example.org", "http://localhost:3000", "http://127.0.0.1:443", "http://[::1]:8080", "https://a:8443"],
+)
+def test_an_origin_that_a_browser_can_send_is_taken(origin):
+    settings = ServingSettings.from_environment({"SHIGUAN_CORS_ORIGINS": f" {origin} , https://b.example.org,"})
+    assert settings.cors_origins == (origin, "https://b.example.org")

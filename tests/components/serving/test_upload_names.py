@@ -22,6 +22,7 @@ from shiguan.serving.error_replies import ApiError
         ("a\x00b\r\n.txt", "ab.txt"),
         ("gpj.\u202etxt", "gpj.txt"),
         ("e\u0301.txt", "\u00e9.txt"),
+        ("e\u200d\u0301.txt", "\u00e9.txt"),
         ("  spaced name.txt  ", "spaced name.txt"),
         ("\ud800lone.txt", "?lone.txt"),
         ("Shouting.TXT", "Shouting.TXT"),

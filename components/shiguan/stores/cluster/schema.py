@@ -180,12 +180,13 @@ def _comparison(condition: dict[str, Any], keywords: set[str]) -> dict[str, Any]
         )
     values = value if operator in _MEMBERSHIP else [value]
     expected = (int, float) if operator in _RANGES else int if is_number else str
+    is_own = name in keywords.difference(KEYWORD_FIELDS)
     if (
         not values
         or (operator in _RANGES and not is_number)
-        or not all(isinstance(one, expected) and not isinstance(one, bool) for one in values)
+        or not all(is_own if isinstance(one, bool) else isinstance(one, expected) for one in values)
     ):
-        kind = "a whole number" if is_number else "a text"
+        kind = "a whole number" if is_number else "a text, true or false" if is_own else "a text"
         raise RefusedError(
             f"This deployment cannot compare `{field}` with `{operator} {value!r}`: the field holds {kind}, a list has "
             f"at least one value, and ranges are of {', '.join(NUMBER_FIELDS)}. The servers would not agree."

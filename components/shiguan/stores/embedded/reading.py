@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
+import numpy as np
 from haystack.dataclasses import Document
 from haystack.document_stores.errors import DuplicateDocumentError
 from haystack.document_stores.types import DuplicatePolicy
@@ -295,6 +296,9 @@ def _equal(field: str, value: Any) -> Any:
         return IsEmptyCondition(field)
     if isinstance(value, str):
         return FieldCondition(field, match=MatchValue(value))
+    if isinstance(value, bool):
+        truth: Any = np.bool_(value)  # Python's own would become 0 or 1
+        return FieldCondition(field, match=MatchValue(truth))
     number = _number(value, "==")
     return FieldCondition(field, range=RangeFloat(gte=number, lte=number))
 
@@ -321,6 +325,6 @@ def _number(value: Any, operator: str) -> float:
     if not plain or not math.isfinite(value) or abs(value) >= _EXACT_NUMBERS:
         raise FilterError(
             f"'{operator}' cannot compare with `{type(value).__name__}` {value!r}. Ranges take numbers below 2**53, "
-            "and so does equality, beside texts and null."
+            "and so does equality, beside texts, booleans and null."
         )
     return float(value)

@@ -91,6 +91,9 @@ def condition(field="meta.language", operator="==", value="zh"):
         (condition("meta.position", value=1.5), "the field holds a whole number"),
         (condition("meta.position", value="1"), "the field holds a whole number"),
         (condition("meta.position", value=False), "the field holds a whole number"),
+        (condition(value=True), "the field holds a text"),
+        (condition("id", value=True), "the field holds a text"),
+        (condition("colour", value=1), "the field holds a text, true or false"),
         (condition(operator=">", value="zh"), "ranges are of position, start"),
         (condition("meta.position", ">", "1"), "the field holds a whole number"),
         (condition("meta.position", ">", None), "the field holds a whole number"),
@@ -103,7 +106,28 @@ def condition(field="meta.language", operator="==", value="zh"):
 )
 def test_what_the_servers_would_misread_is_refused(filters, message):
     with pytest.raises(RefusedError, match=re.escape(message)):
-        servable(filters)
+        servable(filters, ["colour"] if filters.get("field") == "colour" else ())
+
+
+@pytest.mark.parametrize(
+    ("operator", "value", "found"),
+    [("==", True, "a"), ("!=", True, "bc"), ("in", [True, False], "ab"), ("not in", [False], "ac")],
+)
+def test_a_field_of_ones_own_may_hold_true_and_false(operator, value, found):
+    client = QdrantClient(":memory:")
+    client.create_collection("c", vectors_config=models.VectorParams(size=1, distance=models.Distance.DOT))
+    documents = [Document(id=name, meta=meta) for name, meta in (("a", {"seen": True}), ("b", {"seen": False}))]
+    documents.append(Document(id="c", meta={}))
+    payloads = [{"id": document.id, "meta": document.meta} for document in documents]
+    client.upsert(
+        "c", [models.PointStruct(id=at, vector=[1.0], payload=payload) for at, payload in enumerate(payloads)]
+    )
+    checked = servable(condition("meta.seen", operator, value), ["seen"])
+    points, _ = client.scroll("c", convert_filters_to_qdrant(checked), limit=9)
+    client.close()
+    query = _normalize_filters(checked)
+    words = [document.id for document in documents if matches(query, document.to_dict(), {"seen": "keyword"})]
+    assert sorted(point.payload["id"] for point in points) == words == list(found)
 
 
 def test_a_field_of_ones_own_can_be_added_and_no_filter_stays_none():
