@@ -19,7 +19,7 @@ from shiguan.ingest.epub.pictures import (
     readable_tex,
 )
 from shiguan.ingest.epub.roles import Roles, is_data_table, is_line_group
-from shiguan.ingest.epub.sections import MAX_HEADING, Heading, SectionTracker
+from shiguan.ingest.epub.sections import MAX_HEADING, SectionTracker
 from shiguan.ingest.epub.trees import BLOCK_ELEMENTS, UNCOUNTED_ELEMENTS, Element, element_text, tokens, visible, walk
 from shiguan.text.languages import detect_language
 
@@ -67,7 +67,6 @@ class ChapterReader:
     repeated: frozenset[str]
     pages: Mapping[Element, str]
     blocks: list[Block] = field(default_factory=list)
-    headings: dict[int, Heading] = field(default_factory=dict)  # by the ids of their blocks
     left_out: Counter[str] = field(default_factory=Counter)
     # Numbers of notes that were left out, because it is not known which notes these are.
     lost_marks: int = 0
@@ -386,9 +385,9 @@ class ChapterReader:
             return
         if text and built:
             at = frame.depth, frame.path.rpartition("/")[0]
-            self.headings[id(built)] = self.sections.add_heading(text, int(name[1]), *at)
+            heading = self.sections.add_heading(text, int(name[1]), *at)
             built.meta["section"] = self.sections.combined()[:-1]
-            self.blocks.append(built)
+            self.blocks.append(built._replace(heading=heading))
         for note, note_text in block.notes:
             # A heading has no notes in it; those that it refers to come right after it.
             self._emit(note_block(note, note_text, frame.language))

@@ -135,8 +135,10 @@ def _read(package: Package, files: list[BookFile], *, include: bool) -> tuple[li
             f"{package.source}: {reader.lost_marks:,} raised marks of notes lead to no note; they were left out."
         )
     # A heading without text below it is text itself, or it would be lost.
-    seen = {at for at, heading in reader.headings.items() if heading.seen}
-    blocks = [*(block for block in reader.blocks if id(block) not in seen), *_unplaced(notes, package.language)]
+    blocks = [
+        *(block for block in reader.blocks if block.heading is None or not block.heading.seen),
+        *_unplaced(notes, package.language),
+    ]
     mark_lists(blocks)
     for block in blocks:
         if block.meta["kind"] == "text" and lists_places(block.meta["section"], block.content):
