@@ -34,6 +34,14 @@ def test_headings_quotes_and_bold_words_are_kept_and_menus_left_out():
         ("<div hidden><p>Gone.</p></div><p hidden='until-found'>He rose.</p>", "He rose.", {"hidden text": 5}),
         ('<p>Here<span class="sr-only"> (new)</span>, <i class="Visually-Hidden">skip</i>.</p>', "Here, .", None),
         ('<p>He rose.<sup class="noprint Inline-Template">[<i>by whom?</i>]</sup></p>', "He rose.", None),
+        (
+            "Choose<select><option>One</option> <option>Two</option></select>now.",
+            "Choose now.",
+            {"controls of forms": 7},
+        ),
+        ("<p>He rose. <textarea>At Fanyang</textarea></p>", "He rose.", {"controls of forms": 10}),
+        ("Play<video><p>No films</p></video>it, press<button></button>it.", "Play it, press it.", None),
+        ("<p>He rose.<button hidden>Send</button><script>s</script></p>", "He rose.", None),
         ('<div role="navigation"><h3>More</h3><p>Index</p></div><p>He rose.</p>', "He rose.", {"menu": 9}),
     ],
 )
@@ -48,6 +56,16 @@ def test_the_links_to_headings_are_no_part_of_them():
         result = read(f'<html><body><h1 id="a">The siege{link}</h1><p>It fell.</p></body></html>')
         assert result["documents"][0].meta["section"] == ["The siege"]
         assert not [warning for warning in result["warnings"] if "marks" in warning]
+
+
+def test_a_heading_that_is_a_button_is_read_but_no_button_beside_one():
+    result = read(
+        "<html xmlns='http://www.w3.org/1999/xhtml'><body><h2><button>The siege</button></h2><p>It fell.</p></body></html>"
+    )
+    assert (result["documents"][0].meta["section"], result["warnings"]) == (["The siege"], [])
+    result = read("<html><body><h2>The siege<button>Copy</button></h2><p>It fell.</p></body></html>")
+    assert result["documents"][0].meta["section"] == ["The siege"]
+    assert result["warnings"] == ["a.html: skipped (not body text): controls of forms (4 characters)."]
 
 
 def test_the_words_below_more_levels_than_a_parser_reads_are_kept_and_told_of():

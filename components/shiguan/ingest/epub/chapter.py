@@ -18,7 +18,7 @@ from shiguan.ingest.epub.pictures import (
     picture_formula,
     readable_tex,
 )
-from shiguan.ingest.epub.roles import Roles, is_data_table, is_line_group
+from shiguan.ingest.epub.roles import Roles, is_data_table, is_hidden, is_line_group, words_set_apart
 from shiguan.ingest.epub.sections import MAX_HEADING, SectionTracker
 from shiguan.ingest.epub.trees import BLOCK_ELEMENTS, UNCOUNTED_ELEMENTS, Element, element_text, tokens, visible, walk
 from shiguan.text.languages import detect_language
@@ -45,7 +45,6 @@ _ADDED = frozenset(
     "mw-editsection inline-template noprint mathjax_preview margin-toggle sr-only visually-hidden visuallyhidden "
     "screen-reader-text".split()
 )
-_UNSHOWN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
 _TEX_SCRIPT, _BRACES = re.compile(r"math/tex\b"), re.compile(r"[{}\s]+")
 
 
@@ -103,6 +102,9 @@ class ChapterReader:
         if frame.uncounted or drawn or name in UNCOUNTED_ELEMENTS:
             if name == "script" and frame.shown and _TEX_SCRIPT.match(element.get("type", "")):
                 self._put_tex(readable_tex(element.text or ""), frame)
+            elif frame.shown and (words := words_set_apart(element)) is not None:
+                self._gap = self._gap or " "
+                self.left_out["controls of forms"] += len(words)
             frame.uncounted = True
             return frame
         stated = element.get(_XML_LANG) or element.get("xml:lang") or element.get("lang") or ""
@@ -237,14 +239,12 @@ class ChapterReader:
             frame.muted = frame.muted or shown == (name != "case")
         elif name in ("title", "desc") and is_placeholder(element_text(element)):
             frame.muted = True
-        elif element.get("hidden", "until-found").lower() != "until-found":  # which a search shows
+        elif is_hidden(element):
             frame.left_out = frame.left_out or "hidden text"
         elif self.roles.keeps(element, frame.left_out):
             frame.left_out = ""
         elif kind := self.roles.leaves_out(element, self._file.href):
             frame.left_out = kind
-        elif _UNSHOWN.search(element.get("style", "")):
-            frame.left_out = frame.left_out or "hidden text"
 
     def _close(self, element: Element, frame: Frame, parent: Frame) -> None:
         note = self.notes.marks.get(element)

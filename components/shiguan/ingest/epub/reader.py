@@ -143,7 +143,7 @@ def _read(package: Package, files: list[BookFile], *, include: bool) -> tuple[li
     for block in blocks:
         if block.meta["kind"] == "text" and lists_places(block.meta["section"], block.content):
             block.meta["kind"] = "list"
-    return blocks or reader.blocks, reader.left_out
+    return blocks or reader.blocks, +reader.left_out
 
 
 def _unplaced(notes: NoteIndex, language: str) -> Iterator[Block]:

@@ -19,6 +19,7 @@ _SELF_CLOSED = re.compile(r"<([A-Za-z][\w:.-]*)([^<>]*)/>")
 _ANY_TAG = re.compile(r"<(/?)([A-Za-z][\w:.-]*)[^<>]*>")
 _MOST_LEVELS = 1_000
 _TAG = re.compile(r"[^\W\d][\w.-]*")
+_HEADING = re.compile("h[1-6]")
 _VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
 _DOCTYPE = re.compile(r"""<(?:"[^"]*+"|'[^']*+'|\[(?:"[^"]*+"|'[^']*+'|[^]"'])*+]|[^"'\[>])*+>""")
 
@@ -205,6 +206,10 @@ def _localised(root: Element | None) -> Element | None:
         tag = str(element.tag)
         # Tag soup has names that no tree allows, such as `type='noteref'`.
         name = name if _TAG.fullmatch(name := local_name(tag).lower()) else "unknown"
+        above = element.getparent() if name == "button" else None
+        if above is not None and _HEADING.fullmatch(str(above.tag)) and len(above) == 1:
+            # A heading that opens what is below it.
+            name = name if f"{above.text or ''}{element.tail or ''}".strip() else "span"
         if name != tag:
             element.tag = name
     return root
