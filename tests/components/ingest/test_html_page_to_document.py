@@ -91,6 +91,40 @@ def test_a_page_is_read_as_it_is_shown(body, text):
     assert [document.content for document in read(f"<html><body><p>{body}</p></body></html>")["documents"]] == [text]
 
 
+LINE = "First<{0}>Second</{1}>third"
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (LINE.format("span style='display: block'", "span"), "First\nSecond\nthird"),
+        (LINE.format("span style='color:red; DISPLAY:table-row'", "span"), "First\nSecond\nthird"),
+        (LINE.format("span class='Line x'", "span"), "First\nSecond\nthird"),
+        (LINE.format("b class='Line'", "b"), "FirstSecondthird"),
+        (LINE.format("span style='display:inline-block'", "span"), "FirstSecondthird"),
+        (LINE.format("span style='display:block;float:left'", "span"), "FirstSecondthird"),
+        (LINE.format("span class='initial'", "span"), "FirstSecondthird"),
+        (LINE.format("span class='poem'", "span"), "FirstSecondthird"),
+        (
+            "<span style='display:block'>Second</span> and <span style='display:block'>third</span>",
+            "Second\nand\nthird",
+        ),
+    ],
+)
+def test_what_is_shown_as_a_line_of_its_own_is_one(body, text):
+    style = ".poem span.line, p.other{display:block} .initial{display:block} .initial{float : left}"
+    result = read(f"<html><head><style>{style}</style></head><body><p>{body}</p><p>End.</p></body></html>")
+    assert [document.content for document in result["documents"]] == [text, "End."]
+
+
+def test_the_words_of_a_heading_or_a_note_in_lines_of_their_own_are_not_joined():
+    lines = "<span style='display:block'>The</span><span style='display:block'>siege</span>"
+    note = f"<aside id='n' role='doc-footnote'>1 {lines} fell.</aside>"
+    body = f"<h1>{lines}</h1><p>It fell.<a href='#n' role='doc-noteref'>1</a></p>{note}"
+    [document] = read(f"<html><body>{body}</body></html>")["documents"]
+    assert (document.meta["section"], document.content) == (["The siege"], "It fell. [Note: The siege fell.]")
+
+
 @pytest.mark.parametrize("page", ["<html><body> </body></html>", "<script>x</script>", "<html>"])
 def test_a_page_without_text_is_named(page):
     (entry,) = read(page)["skipped"]

@@ -126,10 +126,8 @@ class ChapterReader:
         return frame
 
     def _mark_up(self, element: Element, name: str, frame: Frame) -> None:
-        """Read an element that is more than its text: a line break, a picture, a formula, a raised number."""
-        if name == "br":
-            self._gap = "\n"
-        elif name in PICTURES and frame.shown:
+        """Read an element that is more than its text: a picture, a formula, a raised number."""
+        if name in PICTURES and frame.shown:
             self._image(element, frame)
         elif frame.shown and self._formula and self._repeats_formula(element):
             frame.muted = True
@@ -295,7 +293,8 @@ class ChapterReader:
         """Handle the start or end of a block element: end the block, the line, or the table's cell."""
         self._space = True
         name = str(frame.element.tag)
-        if name == "br":
+        if name == "br" or name not in BLOCK_ELEMENTS:
+            self._gap = "\n"
             return
         if parent.heading:
             self._gap = self._gap or " "

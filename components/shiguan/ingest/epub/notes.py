@@ -15,7 +15,7 @@ from shiguan.resources import read_patterns
 
 _NOTES = frozenset("footnote endnote rearnote note doc-footnote doc-endnote".split())
 NOTE_LISTS = frozenset("footnotes endnotes rearnotes notes doc-endnotes doc-footnotes".split())
-_MARK, _BACK, _NOTE_CLASS, _LEADING, _TITLE, _RAISED, _MARK_CLASS = read_patterns(
+_MARK, _BACK, _NOTE_CLASS, _LEADING, _TITLE, RAISED, _MARK_CLASS = read_patterns(
     Path(__file__).with_name("notes.yaml")
 ).values()
 _BACK_ROLES, _MARK_ROLES = frozenset(("backlink", "doc-backlink")), frozenset(("noteref", "doc-noteref"))
@@ -42,7 +42,6 @@ _TITLES = frozenset(
     "title data-text data-tooltip data-original-title data-content data-tip data-bs-content data-bs-title "
     "data-tippy-content".split()
 )
-_CLASS = re.compile(r"\.(-?[A-Za-z_][\w-]*)")
 _MARKUP = re.compile(r"<[^<>]*>")
 _FIRST_NUMBER = re.compile(r"\W*(\d{1,4})(?!\d)")
 
@@ -84,24 +83,7 @@ def is_raised(element: Element) -> bool:
     if element.tag != "span":
         return element.tag == "sup"
     words = (*tokens(element, "class"), element.get("style", ""))
-    return any(_RAISED.search(word) for word in words)
-
-
-def raised_classes(sheets: str) -> frozenset[str]:
-    """Find the classes that style sheets raise."""
-    raised: set[str] = set()
-    for rule in sheets.split("}"):
-        selector, _, style = rule.rpartition("{")
-        if _RAISED.search(style):
-            raised.update(name.lower() for name in _CLASS.findall(selector))
-    return frozenset(raised)
-
-
-def mark_raised(root: Element, raised: frozenset[str]) -> None:
-    """Give the elements of a page whose classes are raised a style of their own."""
-    for element in root.iter("span") if raised else ():
-        if tokens(element, "class") & raised:
-            element.set("style", f"{element.get('style', '')};vertical-align:super")
+    return any(RAISED.search(word) for word in words)
 
 
 def stated_note(element: Element) -> str:

@@ -2,7 +2,7 @@
 
 import html.entities
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from lxml import etree
@@ -242,7 +242,7 @@ def element_text(element: Element, instead: Callable[[Element], str | None] = la
 
     All character data in document order, without the elements of `UNCOUNTED_ELEMENTS` and without invisible
     characters; if `instead` returns a text for an element, that replaces it. Each run of white space counts as one
-    space, and so does each start and end of an element of `BLOCK_ELEMENTS`; no space at either end.
+    space, and so does each start and end of an element that `is_separate`; no space at either end.
     """
     pieces: list[str] = []
     skipping: Element | None = None
@@ -252,7 +252,7 @@ def element_text(element: Element, instead: Callable[[Element], str | None] = la
             text = None
             if event == "start":
                 text = "" if name in UNCOUNTED_ELEMENTS else instead(node)
-            if name in BLOCK_ELEMENTS:
+            if is_separate(node):
                 pieces.append(" ")
             if event == "start":
                 pieces.append((node.text or "") if text is None else text)
@@ -264,6 +264,43 @@ def element_text(element: Element, instead: Callable[[Element], str | None] = la
         if node is not element:
             pieces.append(node.tail or "")
     return " ".join(visible("".join(pieces)).split())
+
+
+_CLASS = re.compile(r"\.(-?[A-Za-z_][\w-]*)")
+_SPAN = re.compile(rf"(?:span)?(?:{_CLASS.pattern})+")
+_INLINE = frozenset("a b cite code em font i label q s small span strong time u".split())
+_AS_BLOCK = re.compile(r"display\s*:\s*(?:block|flex|flow-root|grid|list-item|table)", re.IGNORECASE)
+# An initial beside its word.
+_FLOATING = re.compile(r"float\s*:\s*(?:left|right)|position\s*:\s*absolute", re.IGNORECASE)
+
+
+def is_separate(element: Element) -> bool:
+    """Return whether the start and the end of an element separate words, by its name or its style."""
+    if element.tag not in _INLINE or not (style := element.get("style")):
+        return str(element.tag) in BLOCK_ELEMENTS
+    return bool(_AS_BLOCK.search(style)) and not _FLOATING.search(style)
+
+
+def styled_classes(sheets: str, raised: re.Pattern[str]) -> dict[str, str]:
+    """Find the classes that style sheets raise, and those that they show as lines of their own, and a style of each."""
+    above, lines, floating = set[str](), set[str](), set[str]()
+    for rule in sheets.split("}"):
+        selector, _, style = rule.rpartition("{")
+        names = {name.lower() for name in _CLASS.findall(selector)}
+        above |= names if raised.search(style) else set()
+        floating |= names if _FLOATING.search(style) else set()
+        if _AS_BLOCK.search(style):
+            parts = (part.split()[-1:] for part in selector.split(","))
+            spans = (part[0] for part in parts if part and _SPAN.fullmatch(part[0]))
+            lines.update(name.lower() for part in spans for name in _CLASS.findall(part))
+    return dict.fromkeys(lines - floating, "display:block") | dict.fromkeys(above, "vertical-align:super")
+
+
+def mark_styled(root: Element, classes: Mapping[str, str]) -> None:
+    """Give the elements of a page the styles of their classes, as if they were their own."""
+    for element in root.iter("span") if classes else ():
+        for name in tokens(element, "class") & classes.keys():
+            element.set("style", f"{element.get('style', '')};{classes[name]}")
 
 
 def walk(root: Element, cfi: str = "") -> Iterator[tuple[str, Element, str, str]]:
