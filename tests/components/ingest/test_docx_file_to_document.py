@@ -74,6 +74,17 @@ CONSTRUCTS = {
     "letters of the font Symbol": (
         paragraph("The angle ", '<w:r><w:sym w:font="Symbol" w:char="F061"/></w:r>', " is small."), "The angle α is small.",
     ),
+    "field of a symbol": (
+        paragraph(FIELD.format("begin"), INSTRUCTION.format(' SYMBOL 97 \\f "Symbol" \\s 11 '), FIELD.format("end"), " is small."), "α is small.",
+    ),
+    "fields without a result": (
+        paragraph(*(f'<w:fldSimple w:instr="{field}"/>' for field in (" SYMBOL 0x2022 \\u", "SYMBOL 151", "EQ \\f(1,3)"))), "•—1/3",
+    ),
+    "text in the font Symbol": (paragraph(run("a\uf0a3b ", '<w:rFonts w:ascii="Symbol"/>'), run("ab", '<w:rFonts w:ascii="Arial"/>')), "α≤β ab"),
+    "chosen entry of a form": (
+        paragraph("Paid: ", FIELD.format('begin"><w:ffData><w:ddList><w:result w:val="1"/><w:listEntry w:val="yes"/><w:listEntry w:val="no"/>'
+                  '</w:ddList></w:ffData></w:fldChar><w:fldChar w:fldCharType="end')), "Paid: no",
+    ),
     "hyperlink": (paragraph("See ", f'<w:hyperlink r:id="rId9">{run("the ledger")}</w:hyperlink>', "."), "See the ledger."),
     "two directions": (paragraph("One ", f'<w:dir w:val="rtl">{run("אחת")}</w:dir>', "."), "One אחת."),
     "text box": (paragraph(f"<w:r>{MODERN_BOX}</w:r>"), "The toll is nine coins."),
@@ -90,6 +101,17 @@ CONSTRUCTS = {
     "picture": (
         paragraph('<w:r><w:drawing><wp:docPr descr="A map of the oasis"/></w:drawing></w:r>'),
         "[Image: A map of the oasis]",
+    ),
+    "picture with a title": (
+        paragraph('<w:r><w:drawing><wp:docPr descr="" title="A map of the oasis"/></w:drawing></w:r>'), "[Image: A map of the oasis]",
+    ),
+    "old picture": (paragraph('<w:r><w:pict><v:shape alt="A map of it"/></w:pict></w:r>'), "[Image: A map of it]"),
+    "picture of a field": (
+        paragraph('<w:fldSimple><w:r><w:drawing><wp:docPr descr="A map of it"/></w:drawing></w:r></w:fldSimple>'), "[Image: A map of it]",
+    ),
+    "changed equation": (
+        paragraph('<m:oMath><m:r><w:sym w:font="Symbol" w:char="0061"/></m:r><w:ins><m:r><m:t>+1</m:t></m:r></w:ins><w:del><m:t>2</m:t></w:del></m:oMath>'),
+        "α+1",
     ),
     "equation": (paragraph("The area is ", EQUATION, " in feet."), "The area is A=πr^2 in feet."),
     "equation alone": (f"<m:oMathPara>{EQUATION}</m:oMathPara>", "A=πr^2"),
@@ -290,6 +312,16 @@ def test_what_is_left_out_is_told_with_its_kind_and_number():
         "a.docx: skipped (not body text): hidden text (6 characters), symbols of fonts (1 characters), deleted text (4 characters), "
         "headers and footers (16 characters), inserted files (12 characters)."
     ]
+
+
+def test_a_symbol_that_only_its_font_knows_is_told():
+    field = (
+        f'<w:fldSimple w:instr="SYMBOL 74 \\f Wingdings"/>{FIELD.format("begin")}{INSTRUCTION.format("SYMBOL 61514")}'
+    )
+    symbol = '<w:r><w:sym w:font="Wingdings" w:char="004A"/></w:r>'
+    result = convert(DocxBuilder(paragraph("Seen", symbol, field, FIELD.format("end"), ".")))
+    assert result["documents"][0].content == "Seen."
+    assert result["warnings"] == ["a.docx: skipped (not body text): symbols of fonts (3 characters)."]
 
 
 def test_title_and_author_come_from_the_properties():
