@@ -16,7 +16,7 @@ from shiguan.ingest.archives import SafeArchive
 from shiguan.ingest.docx_equations import equation_text, field_text, symbol_text, text_in
 from shiguan.ingest.docx_labels import TEXTS, Labels, chosen_entry, is_hidden, length, list_of, value, value_at
 from shiguan.ingest.epub.reader import page_documents
-from shiguan.ingest.epub.trees import Element, parse_part
+from shiguan.ingest.epub.trees import Element, last_tag, parse_part
 from shiguan.ingest.file_types import Converter, Reports, left_out_sentence
 from shiguan.text.works import work_of
 
@@ -232,7 +232,7 @@ class _DocxReader:
             self._titled = self._titled or level == _TITLE
             return etree.SubElement(out, f"h{min(max(level, 0) + self._titled, _DEEPEST_HEADING)}")
         if style.kind == "contents":
-            if len(out) == 0 or out[-1].tag != "ul":
+            if last_tag(out) != "ul":
                 etree.SubElement(out, "ul")
             return etree.SubElement(out[-1], "li")
         if style.kind == "quote":
@@ -278,10 +278,10 @@ class _DocxReader:
             self._add(out, "a", id=value(child, "name"))
         elif name in ("footnoteReference", "endnoteReference"):
             self._mark(name.removesuffix("Reference"), value(child, "id"), out)
-            own = [*child.itersiblings("t")] if value(child, "customMarkFollows") in ("1", "true", "on") else []
-            for mark in own:
+            mark = child.getnext() if value(child, "customMarkFollows") in ("1", "true", "on") else None
+            while mark is not None and mark.tag == "t":
                 self._done += length(mark)
-                mark.text = ""
+                mark.text, mark = "", mark.getnext()
         elif name == "fldChar":
             self._put(chosen_entry(child))
             self._field(value(child, "fldCharType"))
@@ -322,7 +322,7 @@ class _DocxReader:
         raised = raised or (height.isdecimal() and int(height[:4]) >= _RAISED)
         if not raised:
             self._inline(run, out, boxes)
-        elif not self._words and len(out) and out[-1].tag == "sup":  # a number may be in several runs
+        elif not self._words and last_tag(out) == "sup":  # a number may be in several runs
             self._fill(out[-1], run, boxes)
         else:
             self._fill(self._add(out, "sup"), run, boxes)
@@ -370,10 +370,10 @@ class _DocxReader:
     def _write(self, out: Element) -> None:
         """Write the words that wait: at once, because adding each to those before would take time squared."""
         text, self._words = "".join(self._words), []
-        if len(out):
-            out[-1].tail = (out[-1].tail or "") + text
-        else:
-            out.text = (out.text or "") + text
+        for last in out.iterchildren(reversed=True):
+            last.tail = (last.tail or "") + text
+            return
+        out.text = (out.text or "") + text
 
     def _skip(self, element: Element, kind: str = "") -> None:
         self._done += length(element)

@@ -403,3 +403,23 @@ def test_time_grows_with_the_number_of_notes():
         assert result["documents"][-1].content == f"Line {count - 1} [Note: Note {count - 1}.]"
         assert len(result["documents"]) == count
     assert seconds[1] < 18 * seconds[0]  # 64 where each note looks through all
+
+
+MARK = '<w:footnoteReference w:customMarkFollows="1" w:id="2"/><w:t>*</w:t>'
+
+
+@pytest.mark.parametrize(
+    "repeated",
+    [MARK * 500, '<w:bookmarkStart w:name="b"/>' * 3_000, (run("x") + run("1", RAISED)) * 3_000],
+    ids=["own marks", "bookmarks", "raised"],
+)
+def test_time_grows_with_the_size_of_a_paragraph(repeated):
+    seconds = []
+    for times in (1, 5):
+        data, started = (
+            DocxBuilder(f"<w:p>{run('x')}<w:r>{repeated * times}</w:r></w:p>", **NOTES).build(),
+            time.thread_time(),
+        )
+        assert convert(data)["documents"]
+        seconds.append(time.thread_time() - started)
+    assert seconds[1] < 11 * max(seconds[0], 0.02)

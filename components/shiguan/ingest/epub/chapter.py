@@ -17,10 +17,21 @@ from shiguan.ingest.epub.pictures import (
     is_placeholder,
     picture_formula,
     readable_tex,
+    repeats_formula_beside,
 )
 from shiguan.ingest.epub.roles import Roles, is_data_table, is_hidden, is_line_group, words_set_apart
 from shiguan.ingest.epub.sections import MAX_HEADING, SectionTracker
-from shiguan.ingest.epub.trees import BLOCK_ELEMENTS, UNCOUNTED_ELEMENTS, Element, element_text, tokens, visible, walk
+from shiguan.ingest.epub.trees import (
+    BLOCK_ELEMENTS,
+    UNCOUNTED_ELEMENTS,
+    Element,
+    element_text,
+    is_quoted,
+    short_text,
+    tokens,
+    visible,
+    walk,
+)
 from shiguan.text.languages import detect_language
 
 SECTIONS = frozenset(
@@ -39,7 +50,6 @@ _CELLS, _SMALL, _SHORT_ALT = frozenset(("td", "th")), frozenset(("small", "font"
 _RAISED = re.compile(r"[\[(（]?\s*([-−–+]?\d{1,4})(?:\s*[,，、;–-]\s*(\d{1,4}))*\s*[\])）]?")
 _STAR = re.compile(r"[\[(（]?\s*[*†‡§¶#※＊∗]{1,4}\s*[\])）]?")
 _BASE = re.compile(r"(?<![^\W\d_])[A-Za-z]{1,2}$|(?<![\d.,])10$")
-_QUOTE_MARKS = frozenset("\"'“”‘’«»‹›„「」『』")
 # What a wiki, a program for formulas or one that reads aloud adds to the text of a page.
 _ADDED = frozenset(
     "mw-editsection inline-template noprint mathjax_preview margin-toggle sr-only visually-hidden visuallyhidden "
@@ -131,14 +141,14 @@ class ChapterReader:
             self._image(element, frame)
         elif frame.shown and self._formula and self._repeats_formula(element):
             frame.muted = True
-        elif (element.tail or "")[:1] == "⁄" and self._block is not None and element_text(element).isdecimal():
+        elif (element.tail or "")[:1] == "⁄" and self._block is not None and short_text(element).isdecimal():
             # "2<sup>2</sup>⁄<sub>3</sub>" is not 22⁄3.
             self._gap = self._gap or (" " if self._block.ending[-1:].isdecimal() else "")
         elif name in ("sup", "span", "a") and self._block is not None and (name == "a" or is_raised(element)):
             self._number(element, frame, raised=name != "a")
         elif name in _SMALL and self._block is not None and self._block.ending[-1:].isdecimal():
             self._number(element, frame, raised=False)
-        elif name == "q" and frame.shown and not _is_quoted(element):
+        elif name == "q" and frame.shown and not is_quoted(element):
             self._put("“", frame)
         elif name == "math" and frame.shown:
             self._formula = formula_text(element), element_text(element)
@@ -163,7 +173,7 @@ class ChapterReader:
 
     def _number(self, element: Element, frame: Frame, *, raised: bool) -> None:
         """Keep a raised or linked number or star apart from what it follows: a note's goes, an exponent is written."""
-        text = element_text(element)
+        text = short_text(element)
         found, is_star = _RAISED.fullmatch(text), _STAR.fullmatch(text)
         if not (found or is_star):
             return
@@ -231,11 +241,8 @@ class ChapterReader:
         elif is_number(element) or tokens(element, "class") & _ADDED:
             frame.muted = True
         elif name in ("case", "default") or element.get("aria-hidden") == "true":
-            # It only repeats a formula next to it, or is an `epub:switch` case without one.
-            beside = [element] if name == "case" else [element.getprevious(), element.getnext()]
-            shown = any(node is not None and next(node.iter("math"), None) is not None for node in beside)
-            frame.muted = frame.muted or shown == (name != "case")
-        elif name in ("title", "desc") and is_placeholder(element_text(element)):
+            frame.muted = frame.muted or repeats_formula_beside(element)
+        elif name in ("title", "desc") and is_placeholder(short_text(element)):
             frame.muted = True
         elif is_hidden(element):
             frame.left_out = frame.left_out or "hidden text"
@@ -248,7 +255,7 @@ class ChapterReader:
         note = self.notes.marks.get(element)
         if note is not None and parent.shown and not note.placed:
             self._open_block(parent, self._next_position()).add_note(note, self.notes.text_of(note))
-        if element.tag == "q" and frame.shown and not _is_quoted(element):
+        if element.tag == "q" and frame.shown and not is_quoted(element):
             self._put("”", parent)
         if not frame.is_block:
             return
@@ -390,9 +397,3 @@ class ChapterReader:
         for note, note_text in block.notes:
             # A heading has no notes in it; those that it refers to come right after it.
             self._emit(note_block(note, note_text, frame.language))
-
-
-def _is_quoted(element: Element) -> bool:
-    """Return whether the marks that a browser puts around a quotation stand in its text, which may be long."""
-    first = next((text for text in map(visible, map(str, element.itertext())) if text.strip()), "")
-    return first.strip()[:1] in _QUOTE_MARKS
