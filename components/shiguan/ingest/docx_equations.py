@@ -2,6 +2,7 @@
 
 import re
 
+from shiguan.ingest.docx_labels import DELETED, value
 from shiguan.ingest.epub.trees import Element
 
 _FRACTION, _SCRIPTS = "{m_num/}/{m_den/}", "{m_e}{_m_sub}{^m_sup}"
@@ -16,10 +17,16 @@ _PART = re.compile(r"\{([_^]?)(m_\w+)(/?)\}")
 _SETTING = re.compile(r'\\\*\s*(?:"[^"]*"|\w+)')
 _FORM = re.compile(r"\\([a-z]{1,9})(?:\s{0,9}\\[a-z]{1,9}\s{0,9}\d{0,9}){0,4}+\s{0,9}\(([^()]*)\)", re.IGNORECASE)
 _DEEPEST = 8
+# Of a `SYMBOL` field: the code, and the font.
+_SYMBOL, _FONT = re.compile(r"0x([0-9a-f]{1,6})|(\d{1,7})", re.IGNORECASE), re.compile(r'\\f\s*(?:"([^"]*)"|(\S+))')
+_PRIVATE = 0xF000
 # Characters of the font Symbol, whose places are those of no other.
 _SYMBOLS = {
     chr(first + at): character
     for first, characters in (
+        (0xF020, " !∀#∃%&∋()∗+,−./0123456789:;<=>?≅"),
+        (0xF05B, "[∴]⊥_"),
+        (0xF07B, "{|}∼"),
         (0xF041, "ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ"),
         (0xF061, "αβχδεφγηιϕκλμνοπθρστυϖωξψζ"),
         (0xF0A1, "ϒ′≤⁄∞ƒ♣♦♥♠↔←↑→↓°±″≥×∝∂•÷≠≡≈…|—↵ℵℑℜ℘⊗⊕∅∩∪⊃⊇⊄⊂⊆∈∉∠∇®©™∏√⋅¬∧∨⇔⇐⇑⇒⇓"),
@@ -38,9 +45,18 @@ def equation_text(element: Element) -> str:
     return " ".join(_written(element).split())
 
 
-def field_text(instruction: str) -> str:
-    r"""Return what an `EQ` field shows: `1/3` of `EQ \f(1,3)`, 龟 of a character with its reading above."""
+def field_text(instruction: str) -> str | None:
+    r"""
+    Return what a field without a result shows, if it shows anything: `1/3` of `EQ \f(1,3)`, α of `SYMBOL 97 \f Symbol`.
+
+    None for a symbol that only its font knows.
+    """
     name, _, text = instruction.strip().partition(" ")
+    if name.upper() == "SYMBOL" and (code := _SYMBOL.match(text.lstrip())):
+        number, font = int(code[1], 16) if code[1] else int(code[2]), _FONT.search(text)
+        if number in range(0x80, 0x100) and "\\u" not in text.lower():
+            number = ord(bytes([number]).decode("cp1252", "replace"))
+        return symbol_text(f"{number:x}", (font[1] or font[2] or "") if font else "") or None
     if name.upper() != "EQ":
         return ""
     text = _SETTING.sub("", text)
@@ -51,9 +67,18 @@ def field_text(instruction: str) -> str:
 
 def symbol_text(code: str, font: str) -> str:
     """Return a character by its hexadecimal code; nothing for one of private use, which only its font knows."""
-    symbol = chr(int(code, 16)) if re.fullmatch("[0-9A-Fa-f]{1,5}", code) else ""
-    symbol = _SYMBOLS.get(symbol, symbol) if font == "Symbol" else symbol
+    number = int(code, 16) if re.fullmatch("[0-9A-Fa-f]{1,5}", code) else 0
+    own_places = number < 0x100 and re.match("symbol|wingdings|webdings|mt extra", font, re.IGNORECASE)
+    symbol = text_in(font, chr(number + _PRIVATE if own_places else number))
     return symbol if symbol.isprintable() else ""
+
+
+def text_in(font: str, text: str) -> str:
+    """Return a text as a font shows it, of those that have characters of their own in place of others: αβ for `ab`."""
+    if font != "Symbol":
+        return text
+    places = (chr(ord(character) + _PRIVATE) if character.isascii() else character for character in text)
+    return "".join(_SYMBOLS.get(place, character) for place, character in zip(places, text, strict=True))
 
 
 def _field_form(form: re.Match[str]) -> str:
@@ -70,6 +95,10 @@ def _written(element: Element) -> str:
     name = str(element.tag)
     if name in ("m_t", "t"):
         return element.text or ""
+    if name == "sym":
+        return symbol_text(value(element, "char"), value(element, "font"))
+    if name in DELETED:
+        return ""
     if name == "m_d":
         given = zip(("m_begChr", "m_sepChr", "m_endChr"), "(|)", strict=True)
         opens, between, closes = (_property(element, name, default) for name, default in given)

@@ -13,10 +13,10 @@ from lxml import etree
 
 from shiguan.errors import SourceError
 from shiguan.ingest.archives import SafeArchive
-from shiguan.ingest.docx_equations import equation_text, field_text, symbol_text
-from shiguan.ingest.docx_labels import Labels, list_of, value, value_at
+from shiguan.ingest.docx_equations import equation_text, field_text, symbol_text, text_in
+from shiguan.ingest.docx_labels import TEXTS, Labels, chosen_entry, is_hidden, length, list_of, value, value_at
 from shiguan.ingest.epub.reader import page_documents
-from shiguan.ingest.epub.trees import Element, parse_part
+from shiguan.ingest.epub.trees import Element, last_tag, parse_part
 from shiguan.ingest.file_types import Converter, Reports, left_out_sentence
 from shiguan.text.works import work_of
 
@@ -40,10 +40,8 @@ _QUOTES = frozenset(("quote", "intense quote", "block text"))
 _TITLE, _DEEPEST_HEADING, _MOST_BASES = -1, 6, 12  # styles that are based on one another may form a circle
 _RAISED = 4  # half points; less only puts a line straight
 # Names in the trees of `parse_part`: those of WordprocessingML are bare, others have a prefix.
-_TEXTS = ("t", "m_t", "o_t")
 _SKIPPED = {"del": "deleted text", "moveFrom": "deleted text", "rt": "ruby readings"}
-_EQUATIONS = frozenset(("m_oMath", "m_oMathPara"))
-_DRAWINGS = frozenset(("drawing", "pict", "object"))
+_EQUATIONS, _DRAWINGS = frozenset(("m_oMath", "m_oMathPara")), frozenset(("drawing", "pict", "object"))
 _CHARACTERS = {"tab": "\t", "ptab": "\t", "noBreakHyphen": "-"}
 
 
@@ -95,7 +93,7 @@ class _DocxReader:
     def __init__(self, archive: SafeArchive) -> None:
         self._archive = archive
         self._left_out: Counter[str] = Counter()
-        self._lost_notes = 0
+        self._lost_notes, self._font = 0, ""
         # Characters of text elements that were met, in the text and the notes, and that were read or left out.
         self._all = self._done = 0
         self._definitions = {value(s, "styleId"): s for s in self._children(_STYLES, "style")}
@@ -129,13 +127,13 @@ class _DocxReader:
         """Write the text and, after it, the notes that it refers to."""
         page = etree.Element("html")
         body = etree.SubElement(page, "body")
-        self._all += _length(root)
+        self._all += length(root)
         self._blocks(root, body)
         notes = etree.SubElement(body, "aside", role="doc-endnotes")
         written = 0
         while written < len(self._marked):  # a note may refer to another one
             for key, element_id in list(self._marked.items())[written:]:
-                self._all += _length(self._notes[key])
+                self._all += length(self._notes[key])
                 self._open = None
                 self._blocks(self._notes[key], etree.SubElement(notes, "div", id=element_id, role="doc-footnote"))
                 written += 1
@@ -153,7 +151,7 @@ class _DocxReader:
         for kind, pattern in _OTHER_PARTS.items():
             for name in filter(pattern.fullmatch, self._archive.names):
                 root = parse_part(self._archive.read(name, _MOST_BYTES))
-                left_out[kind] += 0 if root is None else _length(root, *_TEXTS, "o_v")
+                left_out[kind] += 0 if root is None else length(root, *TEXTS, "o_v")
         for link in self._children(_LINKS, "o_Relationship"):
             name = posixpath.normpath(posixpath.join("word", link.get("Target", "")).lstrip("/"))
             if link.get("Type", "").endswith("/aFChunk") and name in self._archive.names:
@@ -189,7 +187,7 @@ class _DocxReader:
             for cell in self._rows(row, "tc"):
                 width, merge = value_at(cell, "tcPr/gridSpan"), cell.find("tcPr/vMerge")
                 goes_on = merge is not None and value(merge, "val") != "restart"
-                if goes_on and column in above and not _length(cell):
+                if goes_on and column in above and not length(cell):
                     above[column].set("rowspan", str(int(above[column].get("rowspan", "1")) + 1))
                 else:
                     above[column] = etree.SubElement(cells, "td", {"colspan": width} if width else {})
@@ -230,11 +228,11 @@ class _DocxReader:
         style = self._style(value_at(paragraph, "pPr/pStyle"))
         outline = value_at(paragraph, "pPr/outlineLvl")
         level = min(int(outline) + 1, _DEEPEST_HEADING) if re.fullmatch("[0-8]", outline) else style.level
-        if level and _length(paragraph, "t"):
+        if level and length(paragraph, "t"):
             self._titled = self._titled or level == _TITLE
             return etree.SubElement(out, f"h{min(max(level, 0) + self._titled, _DEEPEST_HEADING)}")
         if style.kind == "contents":
-            if len(out) == 0 or out[-1].tag != "ul":
+            if last_tag(out) != "ul":
                 etree.SubElement(out, "ul")
             return etree.SubElement(out[-1], "li")
         if style.kind == "quote":
@@ -258,12 +256,14 @@ class _DocxReader:
             elif name in _SKIPPED:
                 self._skip(child)
             else:
+                if name == "fldSimple" and not length(child):
+                    self._show(value(child, "instr"))
                 self._inline(child, out, boxes)
 
     def _leaf(self, child: Element, name: str, out: Element) -> bool:
         """Read an element that has nothing but a text, if it is one."""
         if name == "t":
-            self._say(child, child.text or "")
+            self._say(child, text_in(self._font, child.text or ""))
         elif name in _EQUATIONS:
             self._say(child, equation_text(child))
         elif name in _CHARACTERS:
@@ -278,11 +278,12 @@ class _DocxReader:
             self._add(out, "a", id=value(child, "name"))
         elif name in ("footnoteReference", "endnoteReference"):
             self._mark(name.removesuffix("Reference"), value(child, "id"), out)
-            own = [*child.itersiblings("t")] if value(child, "customMarkFollows") in ("1", "true", "on") else []
-            for mark in own:
-                self._done += _length(mark)
-                mark.text = ""
+            mark = child.getnext() if value(child, "customMarkFollows") in ("1", "true", "on") else None
+            while mark is not None and mark.tag == "t":
+                self._done += length(mark)
+                mark.text, mark = "", mark.getnext()
         elif name == "fldChar":
+            self._put(chosen_entry(child))
             self._field(value(child, "fldCharType"))
         elif name == "instrText":
             self._put(child.text or "" if len(self._fields) > 1 else "")
@@ -298,23 +299,30 @@ class _DocxReader:
         elif place == "end" and len(self._fields) > 1:
             instruction = self._fields.pop()
             if instruction is not None and instruction is not self._fields[-1]:
-                self._put(field_text("".join(instruction)))
+                self._show("".join(instruction))
+
+    def _show(self, instruction: str) -> None:
+        shown = field_text(instruction)
+        self._put(shown or "")
+        self._left_out["symbols of fonts"] += shown is None
 
     def _put(self, text: str) -> None:
         (self._words if self._fields[-1] is None else self._fields[-1]).append(text)
 
     def _run(self, run: Element, out: Element, boxes: list[Element]) -> None:
         style = self._style(value_at(run, "rPr/rStyle"))
-        if style.hidden if (own := _is_hidden(run)) is None else own:
+        if style.hidden if (own := is_hidden(run)) is None else own:
             self._skip(run, "hidden text")
             return
+        fonts = run.find("rPr/rFonts")
+        self._font = "" if fonts is None else value(fonts, "ascii")
         stated = value_at(run, "rPr/vertAlign")
         raised = stated == "superscript" if stated else style.raised
         height = value_at(run, "rPr/position")
         raised = raised or (height.isdecimal() and int(height[:4]) >= _RAISED)
         if not raised:
             self._inline(run, out, boxes)
-        elif not self._words and len(out) and out[-1].tag == "sup":  # a number may be in several runs
+        elif not self._words and last_tag(out) == "sup":  # a number may be in several runs
             self._fill(out[-1], run, boxes)
         else:
             self._fill(self._add(out, "sup"), run, boxes)
@@ -333,17 +341,18 @@ class _DocxReader:
         for text in drawing.iter("o_t"):
             self._say(text, f"{text.text or ''} ")
         self._words += [f"{node.get('string', '')} " for node in drawing.iter("o_textpath")]
-        described = next((words for node in drawing.iter("o_docPr") if (words := node.get("descr"))), "")
+        about = (node.get(name) for node in drawing.iter("o_docPr", "o_shape") for name in ("descr", "alt", "title"))
+        described = next(filter(None, about), "")
         if described:
             self._add(out, "img", alt=described)
 
     def _chosen(self, alternate: Element) -> Element:
         """Return the first branch with text; the others show the same to older programs."""
         branches = list(alternate)
-        chosen = next((branch for branch in branches if _length(branch)), branches[0] if branches else alternate)
+        chosen = next((branch for branch in branches if length(branch)), branches[0] if branches else alternate)
         for branch in branches:
             if branch is not chosen:
-                self._done += _length(branch)
+                self._done += length(branch)
         return chosen
 
     def _fill(self, element: Element, node: Element | list[Element], boxes: list[Element]) -> None:
@@ -351,7 +360,7 @@ class _DocxReader:
         self._write(element)
 
     def _say(self, element: Element, text: str) -> None:
-        self._done += _length(element)
+        self._done += length(element)
         self._put(text)
 
     def _add(self, out: Element, name: str, **attributes: str) -> Element:
@@ -361,14 +370,14 @@ class _DocxReader:
     def _write(self, out: Element) -> None:
         """Write the words that wait: at once, because adding each to those before would take time squared."""
         text, self._words = "".join(self._words), []
-        if len(out):
-            out[-1].tail = (out[-1].tail or "") + text
-        else:
-            out.text = (out.text or "") + text
+        for last in out.iterchildren(reversed=True):
+            last.tail = (last.tail or "") + text
+            return
+        out.text = (out.text or "") + text
 
     def _skip(self, element: Element, kind: str = "") -> None:
-        self._done += _length(element)
-        self._left_out[kind or _SKIPPED[str(element.tag)]] += _length(element, *_TEXTS, "delText")
+        self._done += length(element)
+        self._left_out[kind or _SKIPPED[str(element.tag)]] += length(element, *TEXTS, "delText")
 
     def _defined(self, style_id: str) -> _Style:
         """Read a style by itself and the styles that it is based on, of which the nearest counts."""
@@ -384,17 +393,8 @@ class _DocxReader:
             kind = "quote" if name in _QUOTES else "caption" if name == "caption" else ""
             kind = "contents" if name.startswith(("toc ", "table of ")) and name != "toc heading" else kind
             raised = value_at(definition, "rPr/vertAlign") == "superscript"
-            level, hidden = style.level or min(level, _DEEPEST_HEADING), style.hidden or bool(_is_hidden(definition))
+            level, hidden = style.level or min(level, _DEEPEST_HEADING), style.hidden or bool(is_hidden(definition))
             numbered = style.numbered if style.numbered[0] else list_of(definition)
             style = _Style(level, style.kind or kind, style.raised or raised, hidden, numbered)
             style_id = value_at(definition, "basedOn")
         return style._replace(level=0) if style.kind else style
-
-
-def _is_hidden(element: Element) -> bool | None:
-    hidden = element.find("rPr/vanish")
-    return None if hidden is None else value(hidden, "val") not in ("0", "false", "off")
-
-
-def _length(element: Element, *names: str) -> int:
-    return sum(len((text.text or "").strip()) for text in element.iter(*(names or _TEXTS)))

@@ -10,6 +10,8 @@ _HAN = "零一二三四五六七八九"
 _ROMAN = {1000: "m", 900: "cm", 500: "d", 400: "cd", 100: "c", 90: "xc", 50: "l", 40: "xl", 10: "x", 9: "ix", 5: "v",
           4: "iv", 1: "i"}  # fmt: skip
 _LARGEST = 999
+DELETED = frozenset(("del", "moveFrom"))
+TEXTS = ("t", "m_t", "o_t")
 
 
 class Labels:
@@ -93,3 +95,21 @@ def value_at(element: Element, path: str) -> str:
     """Return the value of an element below another."""
     found = element.find(path)
     return "" if found is None else value(found, "val")
+
+
+def is_hidden(element: Element) -> bool | None:
+    """Return whether a run or a style hides its text, or None where it does not say."""
+    hidden = element.find("rPr/vanish")
+    return None if hidden is None else value(hidden, "val") not in ("0", "false", "off")
+
+
+def length(element: Element, *names: str) -> int:
+    """Count the characters of the texts in an element."""
+    return sum(len((text.text or "").strip()) for text in element.iter(*(names or TEXTS)))
+
+
+def chosen_entry(field: Element) -> str:
+    """Return the entry that is chosen in a list of a form; empty for any other field."""
+    entries = [value(entry, "val") for entry in field.iterfind("ffData/ddList/listEntry")]
+    at = _whole(value_at(field, "ffData/ddList/result") or value_at(field, "ffData/ddList/default"))
+    return entries[at] if at < len(entries) else ""

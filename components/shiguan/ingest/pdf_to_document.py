@@ -1,6 +1,7 @@
 """Converts PDFs to documents, one per file, with the places where its pages begin."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
 
@@ -10,7 +11,7 @@ from haystack import Document, component
 from haystack.dataclasses import ByteStream
 
 from shiguan.errors import SourceError
-from shiguan.ingest.file_types import Converter, Reports
+from shiguan.ingest.file_types import Converter, Reports, left_out_sentence
 from shiguan.ingest.pdf.decoding import Decoded, decode_pages
 from shiguan.ingest.pdf.lines import PageLines, read_lines
 from shiguan.ingest.pdf.pages import join_pages, remove_heads
@@ -19,6 +20,7 @@ from shiguan.text.works import work_of
 
 _OCR = "Run text recognition (OCR) on it"
 _NAMED = 20
+_NO_COMMENTS = frozenset((pdfium.FPDF_ANNOT_LINK, pdfium.FPDF_ANNOT_POPUP, pdfium.FPDF_ANNOT_WIDGET))
 
 
 @component
@@ -47,16 +49,23 @@ class PDFToDocument(Converter):
 
     def _read(self, source: ByteStream, name: str, reports: Reports) -> list[Document]:
         with closing(_opened(source.data, name)) as file:
-            if file.get_formtype():
+            if form := file.get_formtype():
                 file.init_forms()  # draws the values of fields that the file does not draw
             count = len(file)
             own_labels = [page_label(_decoded(file.get_page_label, number)) for number in range(count)]
             title, author = (_decoded(file.get_metadata_value, key) for key in ("Title", "Author"))
-            read = [_page(file, number) for number in range(count)]
+            attached, comments = file.count_attachments(), Counter[str]()
+            read = [_page(file, number, comments) for number in range(count)]
         pages = decode_pages(read)
         bodies, printed = remove_heads(pages.pages)
         text, starts = join_pages(bodies)
         reports.warnings.extend(f"{name}: {fault}." for fault in _faults(pages, sum(not page.lines for page in read)))
+        if form == pdfium.FORMTYPE_XFA_FULL:
+            reports.warnings.append(f"{name}: its form (XFA) was not read; print it to a new PDF.")
+        if attached:
+            reports.warnings.append(f"{name}: {attached:,} attached files were not read.")
+        if left_out := dict(+comments):
+            reports.warnings.append(left_out_sentence(name, left_out))
         if not text and pages.failed:
             raise SourceError(name, _undecoded(pages), _OCR)
         work = work_of({"title": title, "author": re.split(r"\s*;\s*", author)})
@@ -65,7 +74,8 @@ class PDFToDocument(Converter):
             "anchor": {"page": 1, "offset": 0},
             "pages": [list(pair) for pair in zip(starts, labels, strict=True)],
         }
-        return [Document(content=text, meta=meta | ({"work": work} if work else {}))]
+        more = {"work": work, "left_out": left_out}
+        return [Document(content=text, meta=meta | {key: value for key, value in more.items() if value})]
 
 
 def _decoded(read: Callable[..., str], key: int | str) -> str:
@@ -104,12 +114,14 @@ def _opened(data: bytes, name: str) -> pypdfium2.PdfDocument:
         raise SourceError(name, cause, "Get another copy, or print it to a new PDF") from error
 
 
-def _page(file: pypdfium2.PdfDocument, number: int) -> PageLines:
+def _page(file: pypdfium2.PdfDocument, number: int, comments: Counter[str]) -> PageLines:
     try:
         page = file[number]
     except pypdfium2.PdfiumError:
         return PageLines([], 0)
-    if any(_is_drawn(page, index) for index in range(pdfium.FPDFPage_GetAnnotCount(page))):
+    annotations = [_annotation(page, index) for index in range(pdfium.FPDFPage_GetAnnotCount(page))]
+    comments["comments"] += sum(words for _, words in annotations)
+    if any(drawn for drawn, _ in annotations):
         # What is filled into forms and typed over a page becomes part of it.
         with closing(page):
             pdfium.FPDFPage_Flatten(page, pdfium.FLAT_NORMALDISPLAY)
@@ -118,8 +130,12 @@ def _page(file: pypdfium2.PdfDocument, number: int) -> PageLines:
         return read_lines(page)
 
 
-def _is_drawn(page: pypdfium2.PdfPage, index: int) -> bool:
+def _annotation(page: pypdfium2.PdfPage, index: int) -> tuple[bool, int]:
+    """Return whether an annotation is drawn on its page, and the number of characters in it that are not."""
     annotation = pdfium.FPDFPage_GetAnnot(page, index)
     subtype = pdfium.FPDFAnnot_GetSubtype(annotation)
+    typed = subtype == pdfium.FPDF_ANNOT_FREETEXT and pdfium.FPDFAnnot_HasKey(annotation, b"AP")
+    size = 0 if typed or subtype in _NO_COMMENTS else pdfium.FPDFAnnot_GetStringValue(annotation, b"Contents", None, 0)
     pdfium.FPDFPage_CloseAnnot(annotation)
-    return subtype not in (pdfium.FPDF_ANNOT_LINK, pdfium.FPDF_ANNOT_POPUP)
+    # In UTF-16, with a NUL at its end.
+    return subtype not in (pdfium.FPDF_ANNOT_LINK, pdfium.FPDF_ANNOT_POPUP), max(size // 2 - 1, 0)

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Literal
@@ -70,9 +70,10 @@ def neutral_text(text: str) -> str:
             characters[match.start()] = "‹"
     for match in _TAG_END.finditer(shadow):
         characters[match.start()] = "›"
-    hidden = {at for found in _HIDDEN.finditer(shadow) for at in range(*found.span())}
-    places = [at for at in range(len(shadow)) if at not in hidden]
-    seen = _HIDDEN.sub("", shadow)
+    seen = shadow
+    places: Sequence[int] = range(len(shadow))
+    if hidden := {at for found in _HIDDEN.finditer(shadow) for at in range(*found.span())}:
+        seen, places = _HIDDEN.sub("", shadow), [at for at in places if at not in hidden]
     for pattern in (_MARK, _BRACKETED_ROLE):
         for match in pattern.finditer(seen):
             characters[places[match.start()]] = "("

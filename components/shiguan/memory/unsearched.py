@@ -4,6 +4,8 @@ import ast
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from decimal import Context, Decimal, Inexact
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -90,7 +92,12 @@ def _computed(node: ast.expr) -> Fraction:
 
 
 def _number(value: Fraction) -> str:
-    return str(value.numerator) if value.denominator == 1 else f"{float(value):.10g}"
+    """Write a number exactly, or with ten places behind its whole part."""
+    whole = len(str(abs(int(value)))) if abs(value) >= 1 else 0
+    for context in (Context(prec=4 * _LONGEST, traps=[Inexact]), Context(prec=whole + 10)):
+        with suppress(Inexact):
+            return format(context.divide(Decimal(value.numerator), Decimal(value.denominator)), "f")
+    return str(value)
 
 
 _phrases = partial(read_patterns, Path(__file__).with_name("unsearched_phrases.yaml"))

@@ -59,13 +59,19 @@ _CUE = (
     r"(?:(?:early|late|mid)[\s-])?"
 )
 _NO_THINGS = (
-    r"(?![\w%]|[.,]\d|\s(?:[a-z]{3,}s|people|men|women|feet|percent|per\scent|[mb]illion|thousand|hundred)(?!\w))"
+    r"(?![\w%]|[.,]\d|\s(?!th[iu]s\s|a(?:cross|lways)\s)"
+    r"(?:[a-z]{3,}s|people|men|women|feet|percent|per\scent|[mb]illion|thousand|hundred)(?!\w))"
+)
+# On 10 May 30 men died: behind a month a short number without an era is one of things as well.
+_AS_YEAR = (
+    rf"(?:{_ERA}|(?<=\d{{4}})(?!,?\d)|(?<!\d{{4}}){_NO_THINGS}(?!\sof\s)"
+    r"(?:(?<=\d{3})|(?!\s(?!(?:s?he|they|the|an?|his|h?er|their|it|its|this|when|and|in|at|on|by|to|with|was)\s)[a-z])))"
 )
 _ENGLISH = [
     re.compile(pattern)
     for pattern in (
-        rf"(?<!\d){_DAY_OF_MONTH}\s(?:of\s)?{_MONTH},?\s(?P<year>\d{{1,4}}){_ERA}?(?!\d)",
-        rf"{_MONTH}\s(?:{_DAY_OF_MONTH},?\s)?(?P<year>\d{{3,4}}){_ERA}?(?!\d)",
+        rf"(?<!\d){_DAY_OF_MONTH}\s(?:of\s)?{_MONTH},?\s(?P<year>\d{{1,4}}){_AS_YEAR}",
+        rf"{_MONTH}\s(?:{_DAY_OF_MONTH},?\s)?(?P<year>\d{{3,4}}){_AS_YEAR}",
         r"(?<![\d-])(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)(?![\d-])",
         r"(?i)(?<!\w)(?P<century>\d{1,2}(?=st|nd|rd|th)|"
         rf"{'|'.join(ORDINALS)})(?:st|nd|rd|th)?[\s-]centur(?:y|ies){_ERA}?",

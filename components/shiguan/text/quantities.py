@@ -18,6 +18,8 @@ _FOLD = str.maketrans({pair[0]: pair[1] for pair in _TABLE["folds"].split()})
 _DIGIT = {c: i for i, c in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 _SMALL = {"十": 10, "百": 100, "千": 1000, "廿": 20, "卅": 30}
 _LARGE = {"万": 10_000, "亿": 100_000_000}
+# What a last numeral counts in speech: 两千三 is 2,300, but 一千三人 and 卷一千三 end in a three.
+_SPOKEN, _PLACED = {"千": "百", "万": "千", "亿": "千万"}, frozenset("第卷")
 _HAN = "零〇一二两三四五六七八九十百千万亿廿卅"
 # Numerals of contracts are numbers beside others of their kind (伍拾), and alone are words (退伍军人).
 _FORMAL = "零壹贰貳叁參肆伍陸柒捌玖拾佰仟萬億万亿"
@@ -163,7 +165,8 @@ def _numbers(plain: str) -> Iterator[_Reading]:
             end = scale.end()
         yield (start, end), _kind(plain, start, end), {value, *_second_year(plain, match)}
     for match in _HAN_NUMBER.finditer(plain):
-        han = _han_value(match[0], plain[match.end() : match.end() + 1])
+        placed = plain[match.start() - 1 : match.start()] in _PLACED
+        han = _han_value(match[0], plain[match.end() : match.end() + 1], spoken=not placed)
         if han is not None:
             yield match.span(), _kind(plain, *match.span()), {han}
     for match in _ENGLISH.finditer(plain):
@@ -199,7 +202,7 @@ def numeral(written: str) -> int:
     return int(next(iter(numerals(word)), 0))
 
 
-def _han_value(numeral: str, following: str) -> float | None:
+def _han_value(numeral: str, following: str, *, spoken: bool) -> float | None:
     """Read a numeral in Han characters; None if it is part of a word."""
     word = numeral.replace("余", "")
     if len(word) == 1 and (not following or following not in COUNTED or (word in "百千万亿" and following != "余")):
@@ -209,6 +212,8 @@ def _han_value(numeral: str, following: str) -> float | None:
         return None
     if numeral == "万一" or (word == "一" and following not in "年月日"):
         return None
+    if spoken and _DIGIT.get(word[-1]) and not (following and following in COUNTED):
+        word += _SPOKEN.get(word[-2:-1], "")
     return _value(word)
 
 
@@ -258,7 +263,9 @@ def _value(word: str) -> float | None:
             section += unit if unit in (20, 30) else (digit or 1) * unit
             digit = 0
         elif character in _LARGE:
-            total = (total + section + digit or 1) * _LARGE[character]
+            large, below = _LARGE[character], section + digit
+            # 一亿二千万, but 四万万 and 三万五千亿
+            total = total + below * large if below and total >= large else (total + below or 1) * large
             section = digit = 0
         else:
             return None

@@ -74,6 +74,17 @@ CONSTRUCTS = {
     "letters of the font Symbol": (
         paragraph("The angle ", '<w:r><w:sym w:font="Symbol" w:char="F061"/></w:r>', " is small."), "The angle α is small.",
     ),
+    "field of a symbol": (
+        paragraph(FIELD.format("begin"), INSTRUCTION.format(' SYMBOL 97 \\f "Symbol" \\s 11 '), FIELD.format("end"), " is small."), "α is small.",
+    ),
+    "fields without a result": (
+        paragraph(*(f'<w:fldSimple w:instr="{field}"/>' for field in (" SYMBOL 0x2022 \\u", "SYMBOL 151", "EQ \\f(1,3)"))), "•—1/3",
+    ),
+    "text in the font Symbol": (paragraph(run("a\uf0a3b ", '<w:rFonts w:ascii="Symbol"/>'), run("ab", '<w:rFonts w:ascii="Arial"/>')), "α≤β ab"),
+    "chosen entry of a form": (
+        paragraph("Paid: ", FIELD.format('begin"><w:ffData><w:ddList><w:result w:val="1"/><w:listEntry w:val="yes"/><w:listEntry w:val="no"/>'
+                  '</w:ddList></w:ffData></w:fldChar><w:fldChar w:fldCharType="end')), "Paid: no",
+    ),
     "hyperlink": (paragraph("See ", f'<w:hyperlink r:id="rId9">{run("the ledger")}</w:hyperlink>', "."), "See the ledger."),
     "two directions": (paragraph("One ", f'<w:dir w:val="rtl">{run("אחת")}</w:dir>', "."), "One אחת."),
     "text box": (paragraph(f"<w:r>{MODERN_BOX}</w:r>"), "The toll is nine coins."),
@@ -90,6 +101,17 @@ CONSTRUCTS = {
     "picture": (
         paragraph('<w:r><w:drawing><wp:docPr descr="A map of the oasis"/></w:drawing></w:r>'),
         "[Image: A map of the oasis]",
+    ),
+    "picture with a title": (
+        paragraph('<w:r><w:drawing><wp:docPr descr="" title="A map of the oasis"/></w:drawing></w:r>'), "[Image: A map of the oasis]",
+    ),
+    "old picture": (paragraph('<w:r><w:pict><v:shape alt="A map of it"/></w:pict></w:r>'), "[Image: A map of it]"),
+    "picture of a field": (
+        paragraph('<w:fldSimple><w:r><w:drawing><wp:docPr descr="A map of it"/></w:drawing></w:r></w:fldSimple>'), "[Image: A map of it]",
+    ),
+    "changed equation": (
+        paragraph('<m:oMath><m:r><w:sym w:font="Symbol" w:char="0061"/></m:r><w:ins><m:r><m:t>+1</m:t></m:r></w:ins><w:del><m:t>2</m:t></w:del></m:oMath>'),
+        "α+1",
     ),
     "equation": (paragraph("The area is ", EQUATION, " in feet."), "The area is A=πr^2 in feet."),
     "equation alone": (f"<m:oMathPara>{EQUATION}</m:oMathPara>", "A=πr^2"),
@@ -292,6 +314,16 @@ def test_what_is_left_out_is_told_with_its_kind_and_number():
     ]
 
 
+def test_a_symbol_that_only_its_font_knows_is_told():
+    field = (
+        f'<w:fldSimple w:instr="SYMBOL 74 \\f Wingdings"/>{FIELD.format("begin")}{INSTRUCTION.format("SYMBOL 61514")}'
+    )
+    symbol = '<w:r><w:sym w:font="Wingdings" w:char="004A"/></w:r>'
+    result = convert(DocxBuilder(paragraph("Seen", symbol, field, FIELD.format("end"), ".")))
+    assert result["documents"][0].content == "Seen."
+    assert result["warnings"] == ["a.docx: skipped (not body text): symbols of fonts (3 characters)."]
+
+
 def test_title_and_author_come_from_the_properties():
     core = (
         '<p:coreProperties xmlns:p="x" xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>Notes</dc:title>'
@@ -371,3 +403,23 @@ def test_time_grows_with_the_number_of_notes():
         assert result["documents"][-1].content == f"Line {count - 1} [Note: Note {count - 1}.]"
         assert len(result["documents"]) == count
     assert seconds[1] < 18 * seconds[0]  # 64 where each note looks through all
+
+
+MARK = '<w:footnoteReference w:customMarkFollows="1" w:id="2"/><w:t>*</w:t>'
+
+
+@pytest.mark.parametrize(
+    "repeated",
+    [MARK * 500, '<w:bookmarkStart w:name="b"/>' * 3_000, (run("x") + run("1", RAISED)) * 3_000],
+    ids=["own marks", "bookmarks", "raised"],
+)
+def test_time_grows_with_the_size_of_a_paragraph(repeated):
+    seconds = []
+    for times in (1, 5):
+        data, started = (
+            DocxBuilder(f"<w:p>{run('x')}<w:r>{repeated * times}</w:r></w:p>", **NOTES).build(),
+            time.thread_time(),
+        )
+        assert convert(data)["documents"]
+        seconds.append(time.thread_time() - started)
+    assert seconds[1] < 11 * max(seconds[0], 0.02)

@@ -334,6 +334,38 @@ def test_pages_without_text_are_reported():
     assert document.meta["pages"] == [[0, "1"], [5, "2"], [5, "3"], [11, "4"]]
 
 
+TYPED = b"/Annots[<</Type/Annot/Subtype/%s/Rect[60 60 300 90]/Contents(Burned in 757.)%s>>]"
+FILES = b"/Names<</EmbeddedFiles<</Names[(a)<</Type/Filespec/F(a)/EF<</F 3 0 R>>>>]>>>>"
+
+
+@pytest.mark.parametrize(
+    ("entries", "warning"),
+    [
+        ({"page": TYPED % (b"Text", b"")}, "a.pdf: skipped (not body text): comments (14 characters)."),
+        ({"page": TYPED % (b"Highlight", b"")}, "a.pdf: skipped (not body text): comments (14 characters)."),
+        ({"page": TYPED % (b"FreeText", b"")}, "a.pdf: skipped (not body text): comments (14 characters)."),
+        ({"page": TYPED % (b"FreeText", b"/AP<</N 3 0 R>>")}, None),
+        ({"page": TYPED % (b"Link", b"")}, None),
+        ({"page": TYPED % (b"Widget", b"")}, None),
+        ({"catalog": FILES}, "a.pdf: 1 attached files were not read."),
+        (
+            {"catalog": b"/NeedsRendering true/AcroForm<</Fields[]/XFA 3 0 R>>"},
+            "a.pdf: its form (XFA) was not read; print it to a new PDF.",
+        ),
+        ({"catalog": b"/AcroForm<</Fields[]>>"}, None),
+    ],
+)
+def test_comments_and_files_that_are_not_read_are_told(entries, warning):
+    [document], _, warnings = read(build_pdf([place("It stood.", 60, 700)], **entries))
+    assert (document.content, warnings) == ("It stood.", [warning] if warning else [])
+    assert document.meta.get("left_out") == ({"comments": 14} if "comments" in str(warning) else None)
+
+
+def test_two_lines_that_the_file_has_upwards_are_read_downwards():
+    page = place("It was taken,", 60, 700) + place("and then burned.", 60, 686)
+    assert text_of(build_pdf([page], page=b"/Rotate 90")) == "It was taken, and then burned."
+
+
 def test_a_page_that_has_nothing_but_a_line_keeps_it():
     text = text_of(build_pdf(place(f"Potato {number}", 60, 700) + place(str(number), 300, 40) for number in range(5)))
     assert text.split() == "Potato 0 Potato 1 Potato 2 Potato 3 Potato 4".split()

@@ -40,6 +40,9 @@ def test_years_of_reigns_are_those_of_the_common_era(text, year):
         ("一九四九年", 1949, 1949, "year"), ("八世纪", 701, 800, "century"),
         ("二十世纪七十年代", 1970, 1979, "decade"),
         ("此前2019年他来了", 2019, 2019, "year"), ("戰前1931年", 1931, 1931, "year"), ("目前21世纪", 2001, 2100, "century"),
+        ("on 3 April 33 he died", 33, 33, "day"), ("10 May 300, when men died", 300, 300, "day"),
+        ("On 10 May 1940 men died", 1940, 1940, "day"), ("30 of them on 2 September 31 BC", -30, -30, "day"),
+        ("in 755 this army", 755, 755, "year"), ("In June 755 across the river", 755, 755, "month"),
         ("凯撒前44年遇刺", -43, -43, "year"), ("约前3世纪", -299, -200, "century"),
     ],
 )  # fmt: skip
@@ -75,6 +78,8 @@ def test_a_date_is_called_as_the_text_does_without_what_leads_to_it():
     "text",
     [
         "三年不鸣", "about 300 men", "page 755", "十五年后", "15年", "文帝三年", "1,200 in all", "三月不知肉味", "提前3年完成",
+        "On 10 May 30 men died", "on 10 May 30 fled", "On May 10, 300 men died", "In May 300 ships left", "in 755 armies",
+        "On 10 May 30,000 men died", "On 10 May, 300 of them fled", "on May 10 300.5 tons",
     ],
 )  # fmt: skip
 def test_numbers_of_things_are_no_dates(text):

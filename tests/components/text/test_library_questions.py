@@ -17,7 +17,7 @@ CHAPTERS = [
     ("Please give me a short summary of Chapter XII", 12, "章", ""), ("what happens in part 2?", 2, "部", ""),
     ("what does chapter 4 of Moby Dick say?", 4, "章", "Moby Dick"), ("Could you summarize book four", 4, "卷", ""),
     ("第三章讲什么", 3, "章", ""), ("第十二回讲了什么内容？", 12, "章", ""), ("总结一下第二章", 2, "章", ""), ("请概括《旧唐书》第5章的主要内容", 5, "章", "旧唐书"),
-    ("第三章主要內容是什麼？", 3, "章", ""), ("卷三写了什么", 3, "卷", ""), ("《白鲸》第一章是什么内容", 1, "章", "白鲸"),
+    ("第三章主要內容是什麼？", 3, "章", ""), ("卷三写了什么", 3, "卷", ""), ("第廿三回讲什么", 23, "章", ""), ("卷一千讲什么", 1000, "卷", ""), ("《白鲸》第一章是什么内容", 1, "章", "白鲸"),
 ]  # fmt: skip
 NAMED = [
     ("What is section A.3 about?", "A.3"), ("Summarise chapter 1.6.2", "1.6.2"), ("what does section 1.6 say", "1.6"),
@@ -102,6 +102,15 @@ def test_a_question_that_only_names_a_book_or_a_chapter_is_searched(question):
 )  # fmt: skip
 def test_a_heading_is_the_chapters_by_its_number(heading, how):
     assert asked_chapter("summarise chapter 3").heads(heading) == how
+
+
+@pytest.mark.parametrize("written", ["卷一百八十五", "卷第一百八十五", "卷之一百八十五", "第一百八十五卷", "卷185"])
+def test_a_scroll_is_found_however_its_number_is_written(written):
+    chapter = asked_chapter(f"{written}讲了什么？")
+    assert (chapter.number, chapter.level) == (185, "卷")
+    for heading in ("卷第一百八十五 唐紀一", "卷一百八十五", "第一百八十五卷", "卷之一百八十五", "卷第185"):
+        assert chapter.heads(heading) == "level"
+    assert not any(map(chapter.heads, ("卷第一百八十六", "卷首", "第一百八十五章")))
 
 
 def test_a_book_is_meant_by_a_part_of_its_title():

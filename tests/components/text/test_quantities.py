@@ -54,6 +54,19 @@ from shiguan.text.quantities import quantities
         ("四十分", [({40}, "number")]),
         ("三点十分", [({10}, "number")]),
         ("三千万不足", [({30_000_000}, "number")]),
+        ("兩千三", [({2_300}, "number")]),
+        ("一万二的月薪", [({12_000}, "number")]),
+        ("二十三万五，", [({235_000}, "number")]),
+        ("一亿二", [({120_000_000}, "number")]),
+        ("一亿二千万五百人", [({120_000_500}, "number")]),
+        ("四万万五千万人", [({450_000_000}, "number")]),
+        ("三万五千亿元", [({3_500_000_000_000}, "number")]),
+        ("两千零三", [({2_003}, "number")]),
+        ("一千三人", [({1_003}, "number")]),
+        ("第一千三", [({1_003}, "ordinal")]),
+        ("卷一千三", [({1_003}, "number")]),
+        ("卷一百五", [({105}, "number")]),
+        ("二十三", [({23}, "number")]),
     ],
 )
 def test_numbers_have_their_values_and_kinds(text, expected):
@@ -81,7 +94,7 @@ def test_vague_words_are_no_numbers(text):
         ("the poorest fifth of them", "20 percent", True), ("a third of them", "三分之一", True),
         ("two-thirds of them", "三分之一", False), ("the third man", "三分之一", False),
         ("Resolution 43/53", "43 men", True), ("显庆二年", "二年", True), ("the 1970s", "20世纪70年代", True),
-        ("the eleventh month", "十一月", True),
+        ("the eleventh month", "十一月", True), ("月薪一万二", "12,000", True), ("月薪一万二", "10,002", False),
     ],
 )  # fmt: skip
 def test_quantities_agree_whatever_their_spelling(first, second, agree):

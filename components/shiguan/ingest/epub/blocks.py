@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from shiguan.ingest.epub.notes import Note
-from shiguan.ingest.epub.trees import BLOCK_ELEMENTS, Element, element_text
+from shiguan.ingest.epub.sections import Heading
+from shiguan.ingest.epub.trees import Element, element_text, is_separate
 from shiguan.text.languages import detect_language, same_script
 from shiguan.text.places import Mark, Run, runs_of
 
@@ -20,6 +21,8 @@ class Block(NamedTuple):
 
     content: str
     meta: dict[str, Any]
+    # Of a heading, which is in the sections of what stands below it.
+    heading: Heading | None = None
 
 
 class _Piece(NamedTuple):
@@ -60,7 +63,7 @@ class Frame:
     @property
     def is_block(self) -> bool:
         """Whether its start and end separate words."""
-        return not self.uncounted and str(self.element.tag) in BLOCK_ELEMENTS
+        return not self.uncounted and is_separate(self.element)
 
     @property
     def shown(self) -> bool:

@@ -17,10 +17,21 @@ from shiguan.ingest.epub.pictures import (
     is_placeholder,
     picture_formula,
     readable_tex,
+    repeats_formula_beside,
 )
-from shiguan.ingest.epub.roles import Roles, is_data_table, is_line_group
-from shiguan.ingest.epub.sections import MAX_HEADING, Heading, SectionTracker
-from shiguan.ingest.epub.trees import BLOCK_ELEMENTS, UNCOUNTED_ELEMENTS, Element, element_text, tokens, visible, walk
+from shiguan.ingest.epub.roles import Roles, is_data_table, is_hidden, is_line_group, words_set_apart
+from shiguan.ingest.epub.sections import MAX_HEADING, SectionTracker
+from shiguan.ingest.epub.trees import (
+    BLOCK_ELEMENTS,
+    UNCOUNTED_ELEMENTS,
+    Element,
+    element_text,
+    is_quoted,
+    short_text,
+    tokens,
+    visible,
+    walk,
+)
 from shiguan.text.languages import detect_language
 
 SECTIONS = frozenset(
@@ -39,13 +50,11 @@ _CELLS, _SMALL, _SHORT_ALT = frozenset(("td", "th")), frozenset(("small", "font"
 _RAISED = re.compile(r"[\[(（]?\s*([-−–+]?\d{1,4})(?:\s*[,，、;–-]\s*(\d{1,4}))*\s*[\])）]?")
 _STAR = re.compile(r"[\[(（]?\s*[*†‡§¶#※＊∗]{1,4}\s*[\])）]?")
 _BASE = re.compile(r"(?<![^\W\d_])[A-Za-z]{1,2}$|(?<![\d.,])10$")
-_QUOTE_MARKS = frozenset("\"'“”‘’«»‹›„「」『』")
 # What a wiki, a program for formulas or one that reads aloud adds to the text of a page.
 _ADDED = frozenset(
     "mw-editsection inline-template noprint mathjax_preview margin-toggle sr-only visually-hidden visuallyhidden "
     "screen-reader-text".split()
 )
-_UNSHOWN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
 _TEX_SCRIPT, _BRACES = re.compile(r"math/tex\b"), re.compile(r"[{}\s]+")
 
 
@@ -67,7 +76,6 @@ class ChapterReader:
     repeated: frozenset[str]
     pages: Mapping[Element, str]
     blocks: list[Block] = field(default_factory=list)
-    headings: dict[int, Heading] = field(default_factory=dict)  # by the ids of their blocks
     left_out: Counter[str] = field(default_factory=Counter)
     # Numbers of notes that were left out, because it is not known which notes these are.
     lost_marks: int = 0
@@ -104,6 +112,9 @@ class ChapterReader:
         if frame.uncounted or drawn or name in UNCOUNTED_ELEMENTS:
             if name == "script" and frame.shown and _TEX_SCRIPT.match(element.get("type", "")):
                 self._put_tex(readable_tex(element.text or ""), frame)
+            elif frame.shown and (words := words_set_apart(element)) is not None:
+                self._gap = self._gap or " "
+                self.left_out["controls of forms"] += len(words)
             frame.uncounted = True
             return frame
         stated = element.get(_XML_LANG) or element.get("xml:lang") or element.get("lang") or ""
@@ -125,21 +136,19 @@ class ChapterReader:
         return frame
 
     def _mark_up(self, element: Element, name: str, frame: Frame) -> None:
-        """Read an element that is more than its text: a line break, a picture, a formula, a raised number."""
-        if name == "br":
-            self._gap = "\n"
-        elif name in PICTURES and frame.shown:
+        """Read an element that is more than its text: a picture, a formula, a raised number."""
+        if name in PICTURES and frame.shown:
             self._image(element, frame)
         elif frame.shown and self._formula and self._repeats_formula(element):
             frame.muted = True
-        elif (element.tail or "")[:1] == "⁄" and self._block is not None and element_text(element).isdecimal():
+        elif (element.tail or "")[:1] == "⁄" and self._block is not None and short_text(element).isdecimal():
             # "2<sup>2</sup>⁄<sub>3</sub>" is not 22⁄3.
             self._gap = self._gap or (" " if self._block.ending[-1:].isdecimal() else "")
         elif name in ("sup", "span", "a") and self._block is not None and (name == "a" or is_raised(element)):
             self._number(element, frame, raised=name != "a")
         elif name in _SMALL and self._block is not None and self._block.ending[-1:].isdecimal():
             self._number(element, frame, raised=False)
-        elif name == "q" and frame.shown and not _is_quoted(element):
+        elif name == "q" and frame.shown and not is_quoted(element):
             self._put("“", frame)
         elif name == "math" and frame.shown:
             self._formula = formula_text(element), element_text(element)
@@ -164,7 +173,7 @@ class ChapterReader:
 
     def _number(self, element: Element, frame: Frame, *, raised: bool) -> None:
         """Keep a raised or linked number or star apart from what it follows: a note's goes, an exponent is written."""
-        text = element_text(element)
+        text = short_text(element)
         found, is_star = _RAISED.fullmatch(text), _STAR.fullmatch(text)
         if not (found or is_star):
             return
@@ -232,26 +241,21 @@ class ChapterReader:
         elif is_number(element) or tokens(element, "class") & _ADDED:
             frame.muted = True
         elif name in ("case", "default") or element.get("aria-hidden") == "true":
-            # It only repeats a formula next to it, or is an `epub:switch` case without one.
-            beside = [element] if name == "case" else [element.getprevious(), element.getnext()]
-            shown = any(node is not None and next(node.iter("math"), None) is not None for node in beside)
-            frame.muted = frame.muted or shown == (name != "case")
-        elif name in ("title", "desc") and is_placeholder(element_text(element)):
+            frame.muted = frame.muted or repeats_formula_beside(element)
+        elif name in ("title", "desc") and is_placeholder(short_text(element)):
             frame.muted = True
-        elif element.get("hidden", "until-found").lower() != "until-found":  # which a search shows
+        elif is_hidden(element):
             frame.left_out = frame.left_out or "hidden text"
         elif self.roles.keeps(element, frame.left_out):
             frame.left_out = ""
         elif kind := self.roles.leaves_out(element, self._file.href):
             frame.left_out = kind
-        elif _UNSHOWN.search(element.get("style", "")):
-            frame.left_out = frame.left_out or "hidden text"
 
     def _close(self, element: Element, frame: Frame, parent: Frame) -> None:
         note = self.notes.marks.get(element)
         if note is not None and parent.shown and not note.placed:
             self._open_block(parent, self._next_position()).add_note(note, self.notes.text_of(note))
-        if element.tag == "q" and frame.shown and not _is_quoted(element):
+        if element.tag == "q" and frame.shown and not is_quoted(element):
             self._put("”", parent)
         if not frame.is_block:
             return
@@ -296,7 +300,8 @@ class ChapterReader:
         """Handle the start or end of a block element: end the block, the line, or the table's cell."""
         self._space = True
         name = str(frame.element.tag)
-        if name == "br":
+        if name == "br" or name not in BLOCK_ELEMENTS:
+            self._gap = "\n"
             return
         if parent.heading:
             self._gap = self._gap or " "
@@ -386,15 +391,9 @@ class ChapterReader:
             return
         if text and built:
             at = frame.depth, frame.path.rpartition("/")[0]
-            self.headings[id(built)] = self.sections.add_heading(text, int(name[1]), *at)
+            heading = self.sections.add_heading(text, int(name[1]), *at)
             built.meta["section"] = self.sections.combined()[:-1]
-            self.blocks.append(built)
+            self.blocks.append(built._replace(heading=heading))
         for note, note_text in block.notes:
             # A heading has no notes in it; those that it refers to come right after it.
             self._emit(note_block(note, note_text, frame.language))
-
-
-def _is_quoted(element: Element) -> bool:
-    """Return whether the marks that a browser puts around a quotation stand in its text, which may be long."""
-    first = next((text for text in map(visible, map(str, element.itertext())) if text.strip()), "")
-    return first.strip()[:1] in _QUOTE_MARKS

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,21 @@ from lxml import etree
 
 from shiguan.ingest.epub.package import Resolve
 from shiguan.ingest.epub.pictures import formula_text, is_placeholder
-from shiguan.ingest.epub.trees import BLOCK_ELEMENTS, Element, attributes, element_text, tokens, visible, walk
+from shiguan.ingest.epub.trees import (
+    BLOCK_ELEMENTS,
+    Element,
+    attributes,
+    element_text,
+    short_text,
+    tokens,
+    visible,
+    walk,
+)
 from shiguan.resources import read_patterns
 
 _NOTES = frozenset("footnote endnote rearnote note doc-footnote doc-endnote".split())
 NOTE_LISTS = frozenset("footnotes endnotes rearnotes notes doc-endnotes doc-footnotes".split())
-_MARK, _BACK, _NOTE_CLASS, _LEADING, _TITLE, _RAISED, _MARK_CLASS = read_patterns(
+_MARK, _BACK, _NOTE_CLASS, _LEADING, _TITLE, RAISED, _MARK_CLASS = read_patterns(
     Path(__file__).with_name("notes.yaml")
 ).values()
 _BACK_ROLES, _MARK_ROLES = frozenset(("backlink", "doc-backlink")), frozenset(("noteref", "doc-noteref"))
@@ -42,7 +52,6 @@ _TITLES = frozenset(
     "title data-text data-tooltip data-original-title data-content data-tip data-bs-content data-bs-title "
     "data-tippy-content".split()
 )
-_CLASS = re.compile(r"\.(-?[A-Za-z_][\w-]*)")
 _MARKUP = re.compile(r"<[^<>]*>")
 _FIRST_NUMBER = re.compile(r"\W*(\d{1,4})(?!\d)")
 
@@ -65,7 +74,7 @@ class BookFile:
 
 def is_mark(link: Element) -> bool:
     """Return whether a link's text is a note mark and not part of the sentence: a number, a letter, a star, 注1."""
-    text = element_text(link)
+    text = short_text(link)
     return not text or bool(_MARK.fullmatch(text))
 
 
@@ -76,7 +85,7 @@ def says_mark(link: Element) -> bool:
 
 def _says_back(link: Element) -> bool:
     """Return whether a link in a note is the way back beyond doubt, wherever it leads."""
-    return bool(tokens(link, "type", "role") & _BACK_ROLES) or bool(_BACK.fullmatch(element_text(link)))
+    return bool(tokens(link, "type", "role") & _BACK_ROLES) or bool(_BACK.fullmatch(short_text(link)))
 
 
 def is_raised(element: Element) -> bool:
@@ -84,24 +93,7 @@ def is_raised(element: Element) -> bool:
     if element.tag != "span":
         return element.tag == "sup"
     words = (*tokens(element, "class"), element.get("style", ""))
-    return any(_RAISED.search(word) for word in words)
-
-
-def raised_classes(sheets: str) -> frozenset[str]:
-    """Find the classes that style sheets raise."""
-    raised: set[str] = set()
-    for rule in sheets.split("}"):
-        selector, _, style = rule.rpartition("{")
-        if _RAISED.search(style):
-            raised.update(name.lower() for name in _CLASS.findall(selector))
-    return frozenset(raised)
-
-
-def mark_raised(root: Element, raised: frozenset[str]) -> None:
-    """Give the elements of a page whose classes are raised a style of their own."""
-    for element in root.iter("span") if raised else ():
-        if tokens(element, "class") & raised:
-            element.set("style", f"{element.get('style', '')};vertical-align:super")
+    return any(RAISED.search(word) for word in words)
 
 
 def stated_note(element: Element) -> str:
@@ -161,7 +153,7 @@ def _with_wrapper(link: Element) -> Element:
     text = element_text(link).strip(_AROUND_MARK)
     parent = link.getparent()
     while parent is not None and str(parent.tag) in _INLINE_WRAPPERS:
-        if element_text(parent).strip(_AROUND_MARK) != text:
+        if short_text(parent).strip(_AROUND_MARK) != text:
             break
         link, parent = parent, parent.getparent()
     return link
@@ -211,6 +203,7 @@ class NoteIndex:
         files = list(files)
         self._walk(files, resolve)
         self._back_links: set[Element] = set()
+        self._note_at = cache(self._note_element)
         self._plain: dict[Element, tuple[bool, bool]] = {}
         self._into_block = self._links_by_block()
         if self._unpack():
@@ -327,7 +320,7 @@ class NoteIndex:
         forward = is_mark(link) and self._places[link][3] < self._places[target][3]
         if (_says_back(link) and not forward) or (not says_so and not is_mark(link)):
             return
-        element = self._note_element(target)
+        element = self._note_at(target)
         if element is None or element in (link, *link.iterancestors()):
             return
         # What may lead back: an arrow, a mark, the number of a line.
@@ -335,7 +328,7 @@ class NoteIndex:
             back
             for back in self._into_block.get(_block_of(link), ())[:_MAX_BACK_LINKS]
             if element in (back, *back.iterancestors())
-            and (_says_back(back) or (len(element_text(back)) <= _SHORT and not says_mark(back)))
+            and (_says_back(back) or (len(short_text(back)) <= _SHORT and not says_mark(back)))
         ]
         if not says_so and element not in self.notes and not self._is_plain_note(link, element, bool(backs)):
             return
@@ -394,5 +387,5 @@ class NoteIndex:
     def _has_number(self, link: Element, element: Element) -> bool:
         """Return whether a raised number leads to a note that begins with it, in another block than its own."""
         raised = any(map(is_raised, link.iter())) or any(map(is_raised, link.iterancestors("sup", "span")))
-        number, own = _FIRST_NUMBER.match(element_text(link)), _FIRST_NUMBER.match(element_text(element))
+        number, own = _FIRST_NUMBER.match(short_text(link)), _FIRST_NUMBER.match(short_text(element))
         return raised and number is not None and own is not None and number[1] == own[1]

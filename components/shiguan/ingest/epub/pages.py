@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from shiguan.ingest.epub.notes import BookFile, Note
 from shiguan.ingest.epub.package import Entry
-from shiguan.ingest.epub.trees import Element, element_text, tokens
+from shiguan.ingest.epub.trees import Element, element_text, short_text, tokens
 from shiguan.text.places import page_label
 
 _PAGE_TYPES = frozenset(("pagebreak", "doc-pagebreak"))
@@ -26,7 +26,7 @@ def is_number(element: Element) -> bool:
     """Return whether an element is the number of a printed page or line, which is no text of the book."""
     if not (_is_break(element) or _has_class(element, _PAGE_CLASS) or _has_class(element, _LINE_CLASS)):
         return False
-    text = element_text(element)
+    text = short_text(element)
     return not text or bool(_NUMBER.fullmatch(text))
 
 

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
 
 from lxml import etree
@@ -14,7 +15,7 @@ from shiguan.resources import read_patterns
 PICTURES = frozenset(("img", "image"))
 # The same words on this many pictures of a book do not describe them.
 _MOST_ALIKE = 5
-_MOST_MARKUP = 50_000
+_MOST_MARKUP, _MOST_NODES = 50_000, 100
 _LABEL = re.compile(
     r"(?:(?:image|picture|photo|figure|description|alt(?:ernative)?[ ]text)\s*[:：]\s*)+", re.IGNORECASE
 )
@@ -66,6 +67,14 @@ def picture_formula(element: Element) -> str:
     drawn = any(_FORMULA_CLASS.search(word) for word in tokens(element, "class"))
     text = _alternative(element) if drawn else ""
     return "" if is_placeholder(text) else readable_tex(text)
+
+
+def repeats_formula_beside(element: Element) -> bool:
+    """Return whether an element only repeats a formula next to it, or is an `epub:switch` case without one."""
+    is_case = element.tag == "case"
+    beside = [element] if is_case else [element.getprevious(), element.getnext()]
+    nodes = (islice(node.iter(), _MOST_NODES) for node in beside if node is not None)
+    return is_case != any(node.tag == "math" for some in nodes for node in some)
 
 
 def formula_text(element: Element) -> str:

@@ -13,13 +13,13 @@ from shiguan.ingest.archives import SafeArchive
 from shiguan.ingest.epub.blocks import Block, note_block
 from shiguan.ingest.epub.chapter import ChapterReader
 from shiguan.ingest.epub.lists import mark_lists
-from shiguan.ingest.epub.notes import BookFile, NoteIndex, mark_raised, raised_classes
+from shiguan.ingest.epub.notes import RAISED, BookFile, NoteIndex
 from shiguan.ingest.epub.package import Package, Target, read_package
 from shiguan.ingest.epub.pages import begin_pages
 from shiguan.ingest.epub.pictures import repeated_alternatives
 from shiguan.ingest.epub.roles import Roles, lists_places
 from shiguan.ingest.epub.sections import SectionTracker
-from shiguan.ingest.epub.trees import Element, element_text, parse_xhtml
+from shiguan.ingest.epub.trees import Element, element_text, mark_styled, parse_xhtml, styled_classes
 from shiguan.ingest.file_types import Reports, left_out_sentence
 from shiguan.text.passages import SharedDocument
 
@@ -50,7 +50,7 @@ def page_documents(
     try:
         if not isinstance(root, Element):
             raise SourceError(name, "the page cannot be read", _NEXT_STEP)
-        mark_raised(root, raised_classes("\n".join(style.text or "" for style in root.iter("style"))))
+        mark_styled(root, styled_classes("\n".join(style.text or "" for style in root.iter("style")), RAISED))
         blocks = _blocks(package, [BookFile("", 0, root)], include=False)
     except SourceError as error:
         next_step = "Check that it holds text and not only scripts or pictures"
@@ -98,7 +98,7 @@ def _sheets(archive: SafeArchive) -> Iterator[str]:
 
 
 def _files(archive: SafeArchive, package: Package) -> Iterator[BookFile]:
-    raised = raised_classes("\n".join(_sheets(archive)))
+    styled = styled_classes("\n".join(_sheets(archive)), RAISED)
     for position, href, linear in package.spine:
         try:
             root, problems = parse_xhtml(archive.read(href, _MAX_CHAPTER_BYTES))
@@ -111,7 +111,7 @@ def _files(archive: SafeArchive, package: Package) -> Iterator[BookFile]:
             continue
         if problems:
             package.warnings.append(f"{package.source}: `{href}` was mended: {faults}.")
-        mark_raised(root, raised)
+        mark_styled(root, styled)
         yield BookFile(href, position, root, linear, "" if problems else f"{package.cfi}/{2 * position + 2}!")
 
 
@@ -135,13 +135,15 @@ def _read(package: Package, files: list[BookFile], *, include: bool) -> tuple[li
             f"{package.source}: {reader.lost_marks:,} raised marks of notes lead to no note; they were left out."
         )
     # A heading without text below it is text itself, or it would be lost.
-    seen = {at for at, heading in reader.headings.items() if heading.seen}
-    blocks = [*(block for block in reader.blocks if id(block) not in seen), *_unplaced(notes, package.language)]
+    blocks = [
+        *(block for block in reader.blocks if block.heading is None or not block.heading.seen),
+        *_unplaced(notes, package.language),
+    ]
     mark_lists(blocks)
     for block in blocks:
         if block.meta["kind"] == "text" and lists_places(block.meta["section"], block.content):
             block.meta["kind"] = "list"
-    return blocks or reader.blocks, reader.left_out
+    return blocks or reader.blocks, +reader.left_out
 
 
 def _unplaced(notes: NoteIndex, language: str) -> Iterator[Block]:

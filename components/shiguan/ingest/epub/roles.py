@@ -17,6 +17,9 @@ KEPT = frozenset(
     "epigraph dedication preface foreword introduction prologue epilogue chapter part doc-epigraph "
     "doc-dedication".split()
 )
+_UNSHOWN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
+_CONTROLS = frozenset(("button", "select", "textarea"))
+_APART = _CONTROLS.union(("audio", "video", "iframe", "canvas"))
 _VERSE = re.compile(r"verse|poem|poetry|stanza|strophe|line-?group|^lg$|haiku|lyric")
 _LAID_OUT = frozenset("table blockquote section h1 h2 h3 h4 h5 h6 figure".split())
 _HOLDERS = frozenset("section div p aside blockquote li article".split())
@@ -99,6 +102,19 @@ class Roles:
         if element.tag not in _HOLDERS or kind_of(types, "roles"):
             return False
         return bool(types & KEPT) or (left_out.startswith("contents") and _is_poem(element))
+
+
+def is_hidden(element: Element) -> bool:
+    """Return whether a page says that an element is not shown, not even to one who searches it."""
+    hidden = element.get("hidden", "until-found").lower() != "until-found"
+    return hidden or bool(_UNSHOWN.search(element.get("style", "")))
+
+
+def words_set_apart(element: Element) -> str | None:
+    """Return the words of a control, or of a film none, that stands between those around it; None for any other."""
+    if element.tag not in _APART or is_hidden(element):
+        return None
+    return " ".join("".join(map(str, element.itertext())).split()) if element.tag in _CONTROLS else ""
 
 
 def is_line_group(element: Element, *, by_name: bool = False) -> bool:

@@ -2,7 +2,8 @@
 
 import html.entities
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from lxml import etree
@@ -18,7 +19,9 @@ _DECLARATION = re.compile(r"<\?xml\b[^>]*\?>", re.IGNORECASE)
 _SELF_CLOSED = re.compile(r"<([A-Za-z][\w:.-]*)([^<>]*)/>")
 _ANY_TAG = re.compile(r"<(/?)([A-Za-z][\w:.-]*)[^<>]*>")
 _MOST_LEVELS = 1_000
+_MOST_PIECES = 100
 _TAG = re.compile(r"[^\W\d][\w.-]*")
+_HEADING = re.compile("h[1-6]")
 _VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
 _DOCTYPE = re.compile(r"""<(?:"[^"]*+"|'[^']*+'|\[(?:"[^"]*+"|'[^']*+'|[^]"'])*+]|[^"'\[>])*+>""")
 
@@ -205,6 +208,11 @@ def _localised(root: Element | None) -> Element | None:
         tag = str(element.tag)
         # Tag soup has names that no tree allows, such as `type='noteref'`.
         name = name if _TAG.fullmatch(name := local_name(tag).lower()) else "unknown"
+        above = element.getparent() if name == "button" else None
+        alone = element.getprevious() is None and element.getnext() is None
+        if above is not None and _HEADING.fullmatch(str(above.tag)) and alone:
+            # A heading that opens what is below it.
+            name = name if f"{above.text or ''}{element.tail or ''}".strip() else "span"
         if name != tag:
             element.tag = name
     return root
@@ -222,6 +230,7 @@ UNCOUNTED_ELEMENTS = frozenset(
     "rt rp rtc script style head template metadata defs audio video iframe canvas annotation annotation-xml "
     "button select textarea".split()
 )
+_QUOTE_MARKS = frozenset("\"'“”‘’«»‹›„「」『』")
 # Invisible characters: soft hyphen, zero width space, byte order mark, the invisible operators of formulas.
 _INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\ufeff\u2061\u2062\u2063\u2064"))
 
@@ -237,9 +246,20 @@ def element_text(element: Element, instead: Callable[[Element], str | None] = la
 
     All character data in document order, without the elements of `UNCOUNTED_ELEMENTS` and without invisible
     characters; if `instead` returns a text for an element, that replaces it. Each run of white space counts as one
-    space, and so does each start and end of an element of `BLOCK_ELEMENTS`; no space at either end.
+    space, and so does each start and end of an element that `is_separate`; no space at either end.
     """
-    pieces: list[str] = []
+    return " ".join(visible("".join(_pieces(element, instead))).split())
+
+
+def short_text(element: Element) -> str:
+    """Return the text of an element that may be a mark; of one of many parts only the beginning, and an ellipsis."""
+    pieces = list(islice(_pieces(element), _MOST_PIECES + 1))
+    if len(pieces) > _MOST_PIECES:
+        pieces.append("…")
+    return " ".join(visible("".join(pieces)).split())
+
+
+def _pieces(element: Element, instead: Callable[[Element], str | None] = lambda _: None) -> Iterator[str]:
     skipping: Element | None = None
     for event, node in etree.iterwalk(element, events=("start", "end")):
         if skipping is None:
@@ -247,18 +267,66 @@ def element_text(element: Element, instead: Callable[[Element], str | None] = la
             text = None
             if event == "start":
                 text = "" if name in UNCOUNTED_ELEMENTS else instead(node)
-            if name in BLOCK_ELEMENTS:
-                pieces.append(" ")
+            if is_separate(node):
+                yield " "
             if event == "start":
-                pieces.append((node.text or "") if text is None else text)
+                yield (node.text or "") if text is None else text
                 skipping = node if text is not None else None
                 continue
         elif event == "start" or node is not skipping:
+            yield ""
             continue
         skipping = None
         if node is not element:
-            pieces.append(node.tail or "")
-    return " ".join(visible("".join(pieces)).split())
+            yield node.tail or ""
+
+
+_CLASS = re.compile(r"\.(-?[A-Za-z_][\w-]*)")
+_SPAN = re.compile(rf"(?:span)?(?:{_CLASS.pattern})+")
+_INLINE = frozenset("a b cite code em font i label q s small span strong time u".split())
+_AS_BLOCK = re.compile(r"display\s*:\s*(?:block|flex|flow-root|grid|list-item|table)", re.IGNORECASE)
+# An initial beside its word.
+_FLOATING = re.compile(r"float\s*:\s*(?:left|right)|position\s*:\s*absolute", re.IGNORECASE)
+
+
+def is_separate(element: Element) -> bool:
+    """Return whether the start and the end of an element separate words, by its name or its style."""
+    if element.tag not in _INLINE or not (style := element.get("style")):
+        return str(element.tag) in BLOCK_ELEMENTS
+    return bool(_AS_BLOCK.search(style)) and not _FLOATING.search(style)
+
+
+def styled_classes(sheets: str, raised: re.Pattern[str]) -> dict[str, str]:
+    """Find the classes that style sheets raise, and those that they show as lines of their own, and a style of each."""
+    above, lines, floating = set[str](), set[str](), set[str]()
+    for rule in sheets.split("}"):
+        selector, _, style = rule.rpartition("{")
+        names = {name.lower() for name in _CLASS.findall(selector)}
+        above |= names if raised.search(style) else set()
+        floating |= names if _FLOATING.search(style) else set()
+        if _AS_BLOCK.search(style):
+            parts = (part.split()[-1:] for part in selector.split(","))
+            spans = (part[0] for part in parts if part and _SPAN.fullmatch(part[0]))
+            lines.update(name.lower() for part in spans for name in _CLASS.findall(part))
+    return dict.fromkeys(lines - floating, "display:block") | dict.fromkeys(above, "vertical-align:super")
+
+
+def mark_styled(root: Element, classes: Mapping[str, str]) -> None:
+    """Give the elements of a page the styles of their classes, as if they were their own."""
+    for element in root.iter("span") if classes else ():
+        for name in tokens(element, "class") & classes.keys():
+            element.set("style", f"{element.get('style', '')};{classes[name]}")
+
+
+def is_quoted(element: Element) -> bool:
+    """Return whether the marks that a browser puts around a quotation stand in its text, which may be long."""
+    first = next((text for text in map(visible, map(str, element.itertext())) if text.strip()), "")
+    return first.strip()[:1] in _QUOTE_MARKS
+
+
+def last_tag(element: Element) -> str:
+    """Return the name of the last child, or nothing; the length of an element is counted each time."""
+    return next((str(child.tag) for child in element.iterchildren(reversed=True)), "")
 
 
 def walk(root: Element, cfi: str = "") -> Iterator[tuple[str, Element, str, str]]:

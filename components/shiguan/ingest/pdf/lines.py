@@ -97,7 +97,7 @@ def _lines(runs: list[Run]) -> list[Line]:
         else:
             rows.append([run])
     lines = [_line(row) for row in rows]
-    if 2 * sum(after.base > line.base + line.size / 2 for line, after in pairwise(lines)) > len(lines):
+    if 2 * sum(after.base > line.base + line.size / 2 for line, after in pairwise(lines)) >= len(lines) > 1:
         # The file goes upwards, as PDFium does in columns of vertical writing.
         lines.sort(key=lambda line: -line.base)
     # Where most lines begin and end: a head may be wider, a last line is shorter.
