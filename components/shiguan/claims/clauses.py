@@ -13,13 +13,13 @@ from shiguan.claims.tokens import (
     WORDS,
     Span,
     Token,
-    is_enough,
     is_finite,
     is_participle,
     joins_names,
     read_tokens,
     says_any,
 )
+from shiguan.reading.edges import barred_spans
 from shiguan.reading.text import Result, read_text
 from shiguan.text.name_forms import han_names
 from shiguan.text.terms import fold_text, is_wide
@@ -303,19 +303,23 @@ class Clauses:
     def _spoken(self) -> list[Span]:
         return [match.span() for match in _SPEECH.finditer(self.text)]
 
-    def _is_spoken(self, at: int) -> bool:
-        """Return whether a token stands in what somebody says."""
-        place = self.tokens[at].start if at < len(self.tokens) else len(self.text)
-        before = bisect_right(self._spoken, (place, len(self.text)))
-        return before > 0 and place < self._spoken[before - 1][1]
+    @cached_property
+    def _barred(self) -> list[Span]:
+        return list(barred_spans(self.text))
 
-    def is_supposed(self, at: int) -> bool:
-        return self._supposed[at] or self._is_spoken(at)
+    def _is_in(self, spans: Sequence[Span], at: int) -> bool:
+        place = self.tokens[at].start if at < len(self.tokens) else len(self.text)
+        before = bisect_right(spans, (place, len(self.text)))
+        return before > 0 and place < spans[before - 1][1]
+
+    def is_supposed(self, at: int, *, quoted: bool = False) -> bool:
+        if self._is_in(self._barred, at):
+            return True
+        return not quoted if self._is_in(self._spoken, at) else self._supposed[at]
 
     def begins_alone(self, at: int, *, quoted: bool = False) -> bool:
         """Return whether what begins there can be cut out of what stands before it; speech only in quotation marks."""
-        is_supposed = self.is_supposed(at) and not (quoted and self._is_spoken(at))
-        if is_supposed or self._is_led_by_limit(at) or at in self._of_several:
+        if self.is_supposed(at, quoted=quoted) or self._is_led_by_limit(at) or at in self._of_several:
             return False
         while at and not self.tokens[at].breaks and self.tokens[at - 1].key in WORDS["harmless"]:
             at -= 1
@@ -388,13 +392,3 @@ class Clauses:
 def read_clauses(text: str) -> Clauses:
     """Read the clauses of a text."""
     return Clauses(read_tokens(text), text)
-
-
-def has_one_verb(words: Sequence[Token]) -> bool:
-    """Return whether a clause is long enough and has no second verb to which a phrase might belong."""
-    active = [
-        token
-        for at, token in enumerate(words)
-        if token.key in WORDS["be"] or not says_any(words[max(0, at - 2) : at], WORDS["be"])
-    ]
-    return is_enough(words) and sum(map(is_finite, active)) <= 1 and not says_any(words, WORDS["reported"])

@@ -6,9 +6,19 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise, product
 
 from shiguan.claims.asides import behind_aside
-from shiguan.claims.clauses import DENIES, DOUBTS, LEADS, OPENS_QUOTE, Clauses, has_one_verb, read_clauses
+from shiguan.claims.clauses import DENIES, DOUBTS, LEADS, OPENS_QUOTE, Clauses, read_clauses
 from shiguan.claims.implied import implied
-from shiguan.claims.tokens import WORDS, Span, Token, is_enough, is_finite, joins_names, read_tokens, says_any
+from shiguan.claims.tokens import (
+    WORDS,
+    Span,
+    Token,
+    has_one_verb,
+    is_enough,
+    is_finite,
+    joins_names,
+    read_tokens,
+    says_any,
+)
 from shiguan.reading.text import read_text
 from shiguan.text.name_forms import han_names
 from shiguan.text.names import SURNAMES

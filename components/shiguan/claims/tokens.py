@@ -147,6 +147,16 @@ def is_enough(tokens: Sequence[Token]) -> bool:
     return sum(_HAN_SHARE if token.is_han else 1 for token in tokens) >= _FEWEST
 
 
+def has_one_verb(words: Sequence[Token]) -> bool:
+    """Return whether a clause is long enough and has no second verb to which a phrase might belong."""
+    active = [
+        token
+        for at, token in enumerate(words)
+        if token.key in WORDS["be"] or not says_any(words[max(0, at - 2) : at], WORDS["be"])
+    ]
+    return is_enough(words) and sum(map(is_finite, active)) <= 1 and not says_any(words, WORDS["reported"])
+
+
 def _base(word: str) -> str:
     word = _IRREGULAR.get(word, word)
     if len(word) < _SHORTEST_WORD or not word.isascii():
