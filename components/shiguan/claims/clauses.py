@@ -19,7 +19,7 @@ from shiguan.claims.tokens import (
     read_tokens,
     says_any,
 )
-from shiguan.reading.edges import barred_spans
+from shiguan.reading.edges import barred_spans, spoken_spans
 from shiguan.reading.text import Result, read_text
 from shiguan.text.name_forms import han_names
 from shiguan.text.terms import fold_text, is_wide
@@ -54,16 +54,12 @@ _INVERTED = frozenset({"had", "were", "should"})
 _IN_DATE, _OPENS_DATE = WORDS["units_of_date"] | WORDS["when"] | {"of"}, WORDS["dated"] | WORDS["when"]
 _BEFORE = WORDS["before"] | WORDS["units_of_date"] | WORDS["when"]
 _LONGEST_DATE = 10
-# What somebody says: in quotation marks behind a verb of saying, or there and a sentence.
-_SAYS = r"\b(?:sa(?:id|ys)|wrote|writes|replied|answered|asked|cried|added|told\s\w+)\b|[曰云言道说說称稱谓謂问問答]"
-_SPEECH = re.compile(
-    rf"(?:(?:{_SAYS})(?:\sthat)?[\s:：,，]*[“「『\"]|[“「『](?=[^“”「」『』\n]{{9,}}[,.!?，。！？…][”」』]))[^”」』\"\n]*",
-    re.IGNORECASE,
-)
-# What somebody does upon it begins so, and says within so many characters that he does not.
+# What somebody does upon a wish begins so, and says within so many characters that he does not.
 _THEN, _LONGEST_REPLY = re.compile("[乃遂]"), 4
 # So many words behind a comma may only say who says so: he claimed.
 _LONGEST_REMARK = 5
+# The longest remark that takes back all that was said, in tokens, and the signs of a question and of an error.
+_LONGEST_DENIAL, _ASKS = 8, re.compile(r"^\s*[?？]|[(（][×✗✘❌]")
 # How many tokens of a subject may stand before its verb.
 _LONGEST_SUBJECT = 8
 
@@ -78,6 +74,7 @@ class Clauses:
 
     def __init__(self, tokens: Sequence[Token], text: str) -> None:
         self.tokens, self.text = tokens, text
+        self._spoken, self._barred = (read_text(text).once(find) for find in (spoken_spans, barred_spans))
         self._kept: dict[Callable[[Any], Any], Any] = {}
 
     def once(self, function: "Callable[[Clauses], Result]") -> Result:
@@ -292,20 +289,25 @@ class Clauses:
         return [*found, is_supposed or is_wish]
 
     @cached_property
-    def _asks(self) -> list[bool]:
-        """For each place and the end: whether the sentence that goes on or ends there is a question."""
-        found = [bool(self.tokens) and self.text[self.tokens[-1].end :].strip()[:1] in ("?", "？")]
-        for token in reversed(self.tokens):
-            found.append(token.breaks[:1] in ("?", "？") if token.stops else found[-1])
+    def _open(self) -> list[bool]:
+        """For each place and the end: whether the sentence that goes on or ends there is asked, or taken back."""
+        tokens, found = self.tokens, [bool(_ASKS.search(self.text[self.tokens[-1].end :] if self.tokens else ""))]
+        for at in range(len(tokens) - 1, -1, -1):
+            is_open = found[-1] and not tokens[at].stops
+            if tokens[at].breaks:
+                is_open = is_open or bool(_ASKS.search(tokens[at].breaks)) or self._takes_back(at, is_open=found[-1])
+            found.append(is_open)
         return found[::-1]
 
-    @cached_property
-    def _spoken(self) -> list[Span]:
-        return [match.span() for match in _SPEECH.finditer(self.text)]
-
-    @cached_property
-    def _barred(self) -> list[Span]:
-        return list(barred_spans(self.text))
+    def _takes_back(self, at: int, *, is_open: bool) -> bool:
+        """Return whether a remark says that what stands before it is untrue, or not so of all: Mondays excepted."""
+        end, is_sentence = self.end_of_phrase(at), self.tokens[at].stops
+        remark = self.tokens[at : end if end - at <= _LONGEST_DENIAL else at + 2]
+        if {token.key for token in remark} <= WORDS["of_denials"]:
+            return len(remark) == end - at and (is_open or says_any(remark, WORDS["untrue"]))
+        # Behind a stop it must say no more: Except for Otto, all fled.
+        ends = end == len(self.tokens) or self.tokens[end].stops or self.tokens[end].breaks[0] in ":："
+        return says_any(remark, WORDS["excepts"]) and not (is_sentence and (len(remark) < end - at or not ends))
 
     def _is_in(self, spans: Sequence[Span], at: int) -> bool:
         place = self.tokens[at].start if at < len(self.tokens) else len(self.text)
@@ -358,14 +360,15 @@ class Clauses:
 
     def ends_alone(self, end: int) -> bool:
         """Return whether what ends there can be cut out of what stands behind it."""
-        if end == len(self.tokens) or self.tokens[end].stops or self._asks[end]:
-            return not self._asks[end]
+        if end == len(self.tokens) or self.tokens[end].stops or self._open[end]:
+            return not self._open[end]
         after = self.tokens[end]
         if not after.breaks and (after.key not in WORDS["after"] or self._is_limited(end)):
             return False
         if after.key == "后" and self.tokens[end - 1].key in WORDS["royal"]:  # 王后 is no 王
             return False
-        return not (after.breaks and self._is_taken_back(end))
+        remark = self.end_of_phrase(end - 1)
+        return remark == len(self.tokens) or self.tokens[remark].stops or not self._is_taken_back(remark)
 
     def _is_limited(self, end: int) -> bool:
         """Return whether the words behind a phrase change it: all but two, king in name only, none in May."""

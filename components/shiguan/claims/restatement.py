@@ -87,7 +87,7 @@ def _blank_asides(passage: str) -> str:
     def blank(aside: re.Match[str]) -> str:
         tokens = read_tokens(aside[1])
         doubts = says_any(tokens, DOUBTS) or says_any(tokens[:1], WORDS["limits"])
-        return aside[0] if doubts else " " * len(aside[0])
+        return aside[0] if doubts or not tokens else " " * len(aside[0])
 
     return _ASIDE.sub(blank, passage)
 
@@ -232,7 +232,7 @@ def _lead_moved(wanted: Sequence[Token], there: Clauses) -> Span | None:
         is_lead = start < cut < start + len(wanted) and there.tokens[cut].breaks == ","
         if is_lead and all(map(Token.same, lead, there.tokens[start:cut])):
             end = _compared(rest, there, cut)[1] if rest else 0
-            if end and there.ends_alone(end) and has_one_verb(rest):
+            if end and there.begins_alone(start) and there.ends_alone(end) and has_one_verb(rest):
                 return start, end
     return None
 
@@ -301,7 +301,7 @@ def _own_clauses(there: Clauses) -> Iterator[Span]:
     for start, end in pairwise([*starts, len(tokens)]):
         begin = start if tokens[start].breaks else start + 1
         begin = there.behind_date(begin)
-        if begin < end and there.begins_alone(begin):
+        if begin < end and there.begins_alone(begin) and there.ends_alone(end):
             yield begin, end
 
 

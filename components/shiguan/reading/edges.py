@@ -1,7 +1,6 @@
 """Finds where a piece may be cut out of a text: not inside a number, nor behind a denial or a lead that bars it."""
 
 import re
-from collections.abc import Iterator
 
 from shiguan.reading.text import read_text
 from shiguan.text.quantities import quantities
@@ -44,6 +43,12 @@ _DENIES = re.compile(
     r"[\s“”‘’\"'「『*_]*\Z",
     re.IGNORECASE,
 )
+# What somebody says: in quotation marks behind a verb of saying, or there and a sentence.
+_SAYS = r"\b(?:sa(?:id|ys)|wrote|writes|replied|answered|asked|cried|added|told\s\w+)\b|[曰云言道说說称稱谓謂问問答]"
+_SPEECH = re.compile(
+    rf"(?:(?:{_SAYS})(?:\sthat)?[\s:：,，]*[“「『\"]|[“「『](?=[^“”「」『』\n]{{9,}}[,.!?，。！？…][”」』]))[^”」』\"\n]*",
+    re.IGNORECASE,
+)
 # What a lead and a colon, or a heading above a list, bar: `Do not:`, `Common myths:`, and where that ends.
 _ITEM = r"\s{0,9}(?:[-*+•·▪] |[(（]?\d{1,2}[.)、）]|[a-z][.)] |[一二三四五六七八九十]{1,2}、)"
 _DO_NOT = r"(?:do|must|may|shall|should|can|could) not|cannot|\w+n['’]ts?|never|avoid|not to(?: do)?"
@@ -71,14 +76,20 @@ _BARRED_TO = {
 }
 
 
-def barred_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield what a text bars or calls untrue by the lead or heading before it: `Do not:`, `Common myths:`."""
-    end = 0
+def spoken_spans(text: str) -> list[tuple[int, int]]:
+    """Find what somebody says."""
+    return [match.span() for match in _SPEECH.finditer(text)]
+
+
+def barred_spans(text: str) -> list[tuple[int, int]]:
+    """Find what a text bars or calls untrue by the lead or heading before it: `Do not:`, `Common myths:`."""
+    spans, end = list[tuple[int, int]](), 0
     for lead in _BARS.finditer(text):
         if lead.start() >= end:
             found = _BARRED_TO[lead.lastgroup or ""].search(text, lead.end())
             end = found.start() if found else len(text)
-            yield lead.end(), end
+            spans.append((lead.end(), end))
+    return spans
 
 
 def splits_number(text: str, at: int) -> bool:

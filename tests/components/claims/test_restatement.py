@@ -29,6 +29,8 @@ STATED = [
     ("An Qingxu slew An Lushan.", "An Lushan was slain by An Qingxu."),
     (WAR, "No soldiers ever reached Suiyang."),
     (WAR, "Nan Jiyun shot Yin Ziqi in the left eye, and the relieving army arrived three days after the fall."),
+    ("Otto built the wall. Karl was wrong. This is true.", "Otto built the wall."),
+    ("Otto built the wall of Acre. Except for Karl, all fled.", "Otto built the wall of Acre."),
     (CLASSICAL, "安祿山反於范陽。"),
     (CLASSICAL, "755年十一月，安禄山反于范阳。"),
     (CLASSICAL, "安庆绪杀安禄山。"),
@@ -294,6 +296,13 @@ CHANGED = [
     ("Only Otto fought with Karl in Acre.", "Only Otto fought with Karl."),
     ("张志远未毕业于中央大学。", "张志远未毕业。"),
     ("Do **not** drink the water of the spring.", "Drink the water of the spring."),
+    # What the next words call untrue, or not so of all; what is asked, in the other voice.
+    ("Otto built the wall of Acre in 1300. This, however, is not true.", "Otto built the wall of Acre."),
+    ("Otto built the wall of Acre. (False)", "Otto built the wall of Acre."),
+    ("Karl was killed by Otto. That is false.", "Otto killed Karl."),
+    ("Karl was killed by Otto?", "Otto killed Karl."),
+    ("All members may vote in May, with the exception of students.", "All members may vote."),
+    ("The museum is open every day. Mondays are excepted.", "The museum is open every day."),
 ]
 
 # A passage that says the claim with something between commas, which the claim leaves out.

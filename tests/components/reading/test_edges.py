@@ -42,7 +42,7 @@ BARRED = [
 def test_what_a_lead_bars_ends_with_its_list_or_at_another_label(marked):
     text = marked.replace("|", "")
     begin, *end = (part.start() - at for at, part in enumerate(re.finditer(r"\|", marked))) if "|" in marked else (0,)
-    assert list(barred_spans(text)) == ([(begin, *end)] if end else [])
+    assert barred_spans(text) == ([(begin, *end)] if end else [])
 
 
 def cut(marked: str) -> tuple[str, int]:
