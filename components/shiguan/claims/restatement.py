@@ -36,6 +36,8 @@ _BEHIND_DOER = WORDS["after"] - WORDS["relative"] - {"and"}
 _NO_DOER = _UNREAL | _BE | WORDS["after"] | {"have", "having"}
 # What stands in brackets, but not behind a number: 5 (thousand).
 _ASIDE = re.compile(r"(?<![\d零〇一二三四五六七八九十百千万亿])(?<!\d )[(（]([^()（）\n]{1,200})[)）]")
+# What a text strikes out it does not state.
+_STRUCK = re.compile(r"~~(?=\S)[^~\n]+~~|<(del|s|strike)>[^<\n]*</\1>", re.IGNORECASE)
 # A date stands so near to its clause, in tokens.
 _NEAR = 10
 _OPENS_LEAD = WORDS["adverbial"] | {"as", "when", "while"}
@@ -62,6 +64,7 @@ def restates(claim: str, passage: str) -> tuple[int, int] | None:
         wanted = wanted[1:]
     if not is_enough(wanted):
         return None
+    passage = _STRUCK.sub(lambda struck: " " * len(struck[0]), passage)
     plain = _blank_notes(passage)
     for text in dict.fromkeys((passage, plain, _blank_asides(plain))):
         said = read_text(text).once(read_clauses)

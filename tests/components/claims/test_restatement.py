@@ -30,6 +30,7 @@ STATED = [
     (WAR, "No soldiers ever reached Suiyang."),
     (WAR, "Nan Jiyun shot Yin Ziqi in the left eye, and the relieving army arrived three days after the fall."),
     ("Otto built the wall. Karl was wrong. This is true.", "Otto built the wall."),
+    ("The museum is open ~~every day~~ on Sundays.", "The museum is open on Sundays."),
     ("Otto built the wall of Acre. Except for Karl, all fled.", "Otto built the wall of Acre."),
     (CLASSICAL, "安祿山反於范陽。"),
     (CLASSICAL, "755年十一月，安禄山反于范阳。"),
@@ -296,6 +297,7 @@ CHANGED = [
     ("Only Otto fought with Karl in Acre.", "Only Otto fought with Karl."),
     ("张志远未毕业于中央大学。", "张志远未毕业。"),
     ("Do **not** drink the water of the spring.", "Drink the water of the spring."),
+    ("The museum is open ~~every day~~ on Sundays.", "The museum is open every day."),
     # What the next words call untrue, or not so of all; what is asked, in the other voice.
     ("Otto built the wall of Acre in 1300. This, however, is not true.", "Otto built the wall of Acre."),
     ("Otto built the wall of Acre. (False)", "Otto built the wall of Acre."),
