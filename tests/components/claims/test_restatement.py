@@ -32,6 +32,8 @@ STATED = [
     ("Otto built the wall. Karl was wrong. This is true.", "Otto built the wall."),
     ("The museum is open ~~every day~~ on Sundays.", "The museum is open on Sundays."),
     ("Otto built the wall of Acre. Except for Karl, all fled.", "Otto built the wall of Acre."),
+    ("The loop runs while count==limit holds.", "The loop runs while count == limit holds."),
+    ("The plant weighs 5 KG and the well-known heir - Otto - fled.", "The plant weighs 5kg."),
     (CLASSICAL, "安祿山反於范陽。"),
     (CLASSICAL, "755年十一月，安禄山反于范阳。"),
     (CLASSICAL, "安庆绪杀安禄山。"),
@@ -284,6 +286,13 @@ CHANGED = [
     ("Take 5mg of it at night.", "Take 5g of it at night."),
     ("The sample held 10⁵ cells of Acre.", "The sample held 10³ cells of Acre."),
     ("The mill is at 12A Hale Street.", "The mill is at 12B Hale Street."),
+    # Operators, signs and units that differ in little more than a stroke.
+    ("The loop runs while count == limit holds.", "The loop runs while count != limit holds."),
+    ("The loop runs while x && y holds.", "The loop runs while x || y holds."),
+    ("The flag --v prints its version.", "The flag -v prints its version."),
+    ("The plant makes 5 MW of power.", "The plant makes 5 mW of power."),
+    ("It sold for 100 £ a piece.", "It sold for 100 $ a piece."),
+    ("The set A ∪ B is open.", "The set A ∩ B is open."),
     # Words that differ in an e, or in a doubled letter.
     ("Jan founded the school of Acre.", "Jane founded the school of Acre."),
     ("Otto drew the plan of the mill.", "Otto drew the plane of the mill."),
