@@ -2,7 +2,6 @@
 
 import re
 from bisect import bisect_left, bisect_right
-from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from itertools import pairwise
@@ -22,7 +21,6 @@ from shiguan.claims.tokens import (
 from shiguan.reading.edges import barred_spans, spoken_spans
 from shiguan.reading.text import Result, read_text
 from shiguan.text.name_forms import han_names
-from shiguan.text.terms import fold_text, is_wide
 
 OPENS_QUOTE = re.compile(r"[“「『«\"]")
 JOINS = frozenset({"and", "but"})
@@ -46,6 +44,7 @@ _NEGATIVES = frozenset({"not", "never", "no", "neither", "none", "nobody", "few"
 # What these say is so only with all that follows, up to a further predicate: no one may sell wine on Sundays.
 _BOUNDED, _GOES_ON = _NEGATIVES | set("only may cannot nothing 不 未 无 莫 勿".split()), JOINS | set("而及并且")
 _LEAVES_OPEN = (WORDS["unreal"] - {"to"}) | {"only", "even"}
+_IF = WORDS["takes_back"] - {"or", "before", "until", "till"}
 _UNKNOWN = _LEAVES_OPEN | _NEGATIVES | REPORTS | {"to"}
 _OF_TIME_OR_CAUSE = frozenset({"when", "where", "while", "because", "since", "as"})
 _PREPOSITIONS = (WORDS["after"] | WORDS["adverbial"] | {"of"}) - WORDS["before"] - {"before", "after"}
@@ -96,16 +95,6 @@ class Clauses:
                 run = (*run, token.key)
                 found.setdefault(run, at)
         return found
-
-    @cached_property
-    def namesakes(self) -> frozenset[str]:
-        """The names before which two different ones stand: Joe Bryant and Kobe Bryant; 光 for 李光进 and 朱光进."""
-        opens = WORDS["adverbial"] | WORDS["before"] | WORDS["subjects"] | WORDS["pronouns"]
-        named = (pair for pair in pairwise(self.tokens) if all(one.is_capital for one in pair) and not pair[1].breaks)
-        counts = Counter(second for _, second in {(a.key, b.key) for a, b in named if a.key not in opens})
-        whole = {fold_text(name) for name in read_text(self.text).names}
-        counts.update(name[1:] for name in whole if is_wide(name[1:2]))
-        return frozenset(name[0] if is_wide(name[:1]) else name for name, count in counts.items() if count > 1)
 
     @cached_property
     def sentences(self) -> list[Span]:
@@ -293,9 +282,10 @@ class Clauses:
         """For each place and the end: whether the sentence that goes on or ends there is asked, or taken back."""
         tokens, found = self.tokens, [bool(_ASKS.search(self.text[self.tokens[-1].end :] if self.tokens else ""))]
         for at in range(len(tokens) - 1, -1, -1):
-            is_open = found[-1] and not tokens[at].stops
-            if tokens[at].breaks:
-                is_open = is_open or bool(_ASKS.search(tokens[at].breaks)) or self._takes_back(at, is_open=found[-1])
+            token, is_open = tokens[at], found[-1] and not tokens[at].stops
+            if token.breaks and not is_open:  # in an address, a question mark stands before a small letter
+                is_asked = (token.stops or token.is_capital) and bool(_ASKS.search(token.breaks))
+                is_open = is_asked or self._takes_back(at, is_open=found[-1])
             found.append(is_open)
         return found[::-1]
 
@@ -367,8 +357,10 @@ class Clauses:
             return False
         if after.key == "后" and self.tokens[end - 1].key in WORDS["royal"]:  # 王后 is no 王
             return False
-        remark = self.end_of_phrase(end - 1)
-        return remark == len(self.tokens) or self.tokens[remark].stops or not self._is_taken_back(remark)
+        if after.breaks:
+            return not self._is_taken_back(end)
+        behind = self.tokens[self.end_of_phrase(end) :][:1]
+        return not (behind and not behind[0].stops and behind[0].key in _IF)
 
     def _is_limited(self, end: int) -> bool:
         """Return whether the words behind a phrase change it: all but two, king in name only, none in May."""

@@ -2,6 +2,7 @@
 
 import re
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, product
 
@@ -22,11 +23,12 @@ from shiguan.claims.tokens import (
 from shiguan.reading.text import read_text
 from shiguan.text.name_forms import han_names
 from shiguan.text.names import SURNAMES
-from shiguan.text.terms import fold_text
+from shiguan.text.terms import fold_text, is_wide
 
 _BEFORE, _UNREAL, _BE = (WORDS[name] for name in ("before", "unreal", "be"))
 # A passage may have them, but a claim that has `then` or 又 says that something else came before.
 _HARMLESS = WORDS["harmless"] | {"then", "又"}
+_NO_FIRST_NAMES = WORDS["adverbial"] | WORDS["before"] | WORDS["subjects"] | WORDS["pronouns"]
 _SINCE = frozenset({"since", "from", "to", "until", "自"})
 _PARTS_OF_DATE = (WORDS["units_of_date"] | WORDS["dated"] | {"of"}) - _SINCE
 _ADDS = frozenset({"and", "but", "while", "而", "但", "且", "却"})
@@ -162,7 +164,7 @@ def _behind(wanted: Sequence[Token], at: int, there: Clauses, found: Span) -> in
 
 def _is_name_part(wanted: Sequence[Token], at: int, there: Clauses, place: int) -> bool:
     """Return whether a token and the next one are a name that the passage has in full before: 郭 of 郭子仪."""
-    if not _is_first_name(wanted, at, there) or wanted[at + 1].key in there.namesakes:
+    if not _is_first_name(wanted, at, there) or wanted[at + 1].key in there.once(_namesakes):
         return False
     size = 3 if wanted[at].key in SURNAMES and len(wanted) > at + 2 and not wanted[at + 2].breaks else 2
     full = there.runs.get(tuple(token.key for token in wanted[at : at + size]), place)
@@ -182,6 +184,15 @@ def _is_first_name(tokens: Sequence[Token], at: int, there: Clauses) -> bool:
 def _surnamed(text: str) -> frozenset[str]:
     """Return the first two characters of the names of a text: most surnames are words too, as 应 and 全 are."""
     return frozenset(fold_text(text[start : start + 2]) for start, _ in han_names(text))
+
+
+def _namesakes(there: Clauses) -> frozenset[str]:
+    """Return the names before which two different ones stand: Joe Bryant and Kobe Bryant; 光 for 李光进 and 朱光进."""
+    named = (pair for pair in pairwise(there.tokens) if all(one.is_capital for one in pair) and not pair[1].breaks)
+    counts = Counter(second for _, second in {(a.key, b.key) for a, b in named if a.key not in _NO_FIRST_NAMES})
+    whole = {fold_text(name) for name in read_text(there.text).names}
+    counts.update(name[1:] for name in whole if is_wide(name[1:2]))
+    return frozenset(name[0] if is_wide(name[:1]) else name for name, count in counts.items() if count > 1)
 
 
 def _with_date(wanted: Sequence[Token], there: Clauses) -> Span | None:

@@ -59,7 +59,7 @@ _UNTRUE = (
 _IN_HAN = (
     r"(?:禁止|[严嚴]禁|[误誤][区區解]|[错錯谬謬][误誤]|[谣謠]言|不[得可要能应應宜许許准]|勿|忌)[^\n。，；:：]{0,8}"
 )
-_LEAD, _COLON = r"[^\n.!?:：]{0,60}", r"[*_\s]{0,4}[:：]"
+_LEAD, _COLON = r"[^\n.!?:：,]{0,60}", r"[*_\s]{0,4}[:：]"
 _BARS = re.compile(
     rf"(?P<list>(?:\b(?:{_DO_NOT}|{_UNTRUE})\b{_LEAD}|{_IN_HAN})(?:{_COLON}\W{{0,3}}\n|\n(?={_ITEM})))"
     rf"|(?P<text>(?:\b(?:{_DO_NOT}|following\b{_LEAD}\b(?:{_DO_NOT}|{_UNTRUE})\b{_LEAD})|{_IN_HAN}|判[断斷][题題]?"

@@ -307,6 +307,7 @@ CHANGED = [
     ("张志远未毕业于中央大学。", "张志远未毕业。"),
     ("Do **not** drink the water of the spring.", "Drink the water of the spring."),
     ("The museum is open ~~every day~~ on Sundays.", "The museum is open every day."),
+    ("The duke rules the town in May, if the king agrees.", "The duke rules the town."),
     # What the next words call untrue, or not so of all; what is asked, in the other voice.
     ("Otto built the wall of Acre in 1300. This, however, is not true.", "Otto built the wall of Acre."),
     ("Otto built the wall of Acre. (False)", "Otto built the wall of Acre."),

@@ -34,6 +34,7 @@ BARRED = [
     "The following are not allowed:| dogs. Fires.|", "True or false?| Karl fled.|", "❌| Mix bleach.|\n✅ Rest.",
     "馆内不得：\n|- 吸烟\n- 带犬|", "误区：|蝙蝠是瞎的。金鱼健忘。|事实：蝙蝠能看见。", "判断：|蝙蝠是瞎的。（错）|",
     "Otto never came: Karl had fled.", "The book was banned: it mocked the king.", "Why he did not flee:\n- He was ill.",
+    "If you were never ill, you need:\n- a letter",
     "馆内严禁吸烟。博物馆每天开放。",
 ]  # fmt: skip
 
