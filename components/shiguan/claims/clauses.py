@@ -43,6 +43,7 @@ _LIMITS, _LONGEST_LEAD = WORDS["limits"] - {"first"}, 12
 _NEGATIVES = frozenset({"not", "never", "no", "neither", "none", "nobody", "few"})
 # What these say is so only with all that follows, up to a further predicate: no one may sell wine on Sundays.
 _BOUNDED, _GOES_ON = _NEGATIVES | set("only may cannot nothing 不 未 无 莫 勿".split()), JOINS | set("而及并且")
+_AMONG = frozenset("in among amongst of within across 在 于".split())
 _LEAVES_OPEN = (WORDS["unreal"] - {"to"}) | {"only", "even"}
 _IF = WORDS["takes_back"] - {"or", "before", "until", "till"}
 _UNKNOWN = _LEAVES_OPEN | _NEGATIVES | REPORTS | {"to"}
@@ -344,9 +345,18 @@ class Clauses:
         """Return whether a phrase before a comma limits what follows: apart from Otto, in a dream, 除王渊外."""
         if at == len(self.tokens) or not self.tokens[at].breaks or self.tokens[at].stops:
             return False
-        lead = self.lead(at)
-        leads = lead[0].key in WORDS["adverbial"] or lead[-1].key in WORDS["within"]
-        return leads and len(lead) <= _LONGEST_LEAD and says_any(lead, _LIMITS)
+        lead, is_within = self.lead(at), self.lead(at)[-1].key in WORDS["within"]
+        # In Acre, Otto was the richest man: in 1310, or in fact, he was so anywhere.
+        is_place = (lead[0].key in _AMONG or is_within) and self.behind_date(at - len(lead)) < at
+        is_place = is_place and (len(lead) > 2 or lead[-1].is_capital or lead[-1].is_han or self.has_article(at - 1))
+        limits = says_any(lead, _LIMITS) and (lead[0].key in WORDS["adverbial"] or is_within)
+        return len(lead) <= _LONGEST_LEAD and (limits or (is_place and self._ranks(at, self.end_of_phrase(at))))
+
+    def _ranks(self, start: int, end: int) -> bool:
+        """Return whether some words end with what is the most or first of some: is the longest river."""
+        at = next((at for at in range(end - 1, start - 1, -1) if self.tokens[at].key in WORDS["ranks"]), end)
+        is_one = at < end and (self.tokens[at].is_han or "the" in self.left_out(at) | self.left_out(max(0, at - 1)))
+        return is_one and not any(map(is_finite, self.tokens[at:end]))
 
     def ends_alone(self, end: int) -> bool:
         """Return whether what ends there can be cut out of what stands behind it."""
@@ -359,19 +369,20 @@ class Clauses:
             return False
         if after.breaks:
             return not self._is_taken_back(end)
-        behind = self.tokens[self.end_of_phrase(end) :][:1]
-        return not (behind and not behind[0].stops and behind[0].key in _IF)
+        behind = self.end_of_phrase(end)
+        return behind == len(self.tokens) or self.tokens[behind].stops or self.tokens[behind].key not in _IF
 
     def _is_limited(self, end: int) -> bool:
         """Return whether the words behind a phrase change it: all but two, king in name only, none in May."""
-        tokens = self.tokens
+        tokens, lead = self.tokens, self.lead(end)
         following = [token.key for token in tokens[end : end + 3]]
-        counts = says_any([*self.lead(end), *tokens[end : end + 3]], WORDS["amounts"])
+        counts = says_any([*lead, *tokens[end : end + 3]], WORDS["amounts"])
         but = "but" in following and ("for" in following or counts)
         is_range = following[0] == "to" and all(token.number for token in tokens[end - 1 : end + 2 : 2])
-        is_unreal = says_any(tokens[end : end + 3], WORDS["unreal_places"]) or (
-            following[0] not in _GOES_ON and any(one.key in _BOUNDED or "n't" in one.key for one in self.lead(end))
-        )
+        is_bounded = self._ranks(end - len(lead), end) and self.behind_date(end) == end
+        is_bounded = is_bounded or any(one.key in _BOUNDED or "n't" in one.key for one in lead)
+        is_unreal = says_any(tokens[end : end + 3], WORDS["unreal_places"])
+        is_unreal = is_unreal or (is_bounded and following[0] not in _GOES_ON)
         return but or is_range or is_unreal or following[:2] == ["and", "half"]
 
     def _is_taken_back(self, end: int) -> bool:

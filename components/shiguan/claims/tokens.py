@@ -111,6 +111,9 @@ def read_tokens(text: str) -> list[Token]:
         more = re.sub("[馀餘]", "余", about[0]) if about else "s" if word.endswith("0s") else ""
         key = more if number else folded.replace("’", "'").replace("−", "-")
         key = word if tokens and tokens[-1].number and not breaks and _UNIT.fullmatch(word) else key
+        # A few men came; few came.
+        is_some = key in ("few", "little") and text[max(0, start - 3) : start].lower().split()[-1:] == ["a"]
+        key = "a" + key if is_some else key
         capital = word[0].isupper()
         if tokens and tokens[-1].number and tokens[-1].number.kind == "percent" and key in _PERCENT:
             continue

@@ -30,6 +30,9 @@ STATED = [
     (WAR, "No soldiers ever reached Suiyang."),
     (WAR, "Nan Jiyun shot Yin Ziqi in the left eye, and the relieving army arrived three days after the fall."),
     ("Otto built the wall. Karl was wrong. This is true.", "Otto built the wall."),
+    ("In fact, Otto was the richest man.", "Otto was the richest man."),
+    ("The largest ship became the first prize in 1310.", "The largest ship became the first prize."),
+    ("A few settlers died in May.", "A few settlers died."),
     ("The museum is open ~~every day~~ on Sundays.", "The museum is open on Sundays."),
     ("Otto built the wall of Acre. Except for Karl, all fled.", "Otto built the wall of Acre."),
     ("The loop runs while count==limit holds.", "The loop runs while count == limit holds."),
@@ -308,6 +311,10 @@ CHANGED = [
     ("Do **not** drink the water of the spring.", "Drink the water of the spring."),
     ("The museum is open ~~every day~~ on Sundays.", "The museum is open every day."),
     ("The duke rules the town in May, if the king agrees.", "The duke rules the town."),
+    # What is most or first only of those among which it is; few for a few.
+    ("The Volga is the longest river in the union.", "The Volga is the longest river."),
+    ("In the union, the Volga is the longest river.", "The Volga is the longest river."),
+    ("Few settlers survived the winter.", "A few settlers survived the winter."),
     # What the next words call untrue, or not so of all; what is asked, in the other voice.
     ("Otto built the wall of Acre in 1300. This, however, is not true.", "Otto built the wall of Acre."),
     ("Otto built the wall of Acre. (False)", "Otto built the wall of Acre."),
