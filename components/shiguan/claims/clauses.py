@@ -2,7 +2,6 @@
 
 import re
 from bisect import bisect_left, bisect_right
-from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from itertools import pairwise
@@ -13,16 +12,15 @@ from shiguan.claims.tokens import (
     WORDS,
     Span,
     Token,
-    is_enough,
     is_finite,
     is_participle,
     joins_names,
     read_tokens,
     says_any,
 )
+from shiguan.reading.edges import barred_spans, spoken_spans
 from shiguan.reading.text import Result, read_text
 from shiguan.text.name_forms import han_names
-from shiguan.text.terms import fold_text, is_wide
 
 OPENS_QUOTE = re.compile(r"[“「『«\"]")
 JOINS = frozenset({"and", "but"})
@@ -45,7 +43,9 @@ _LIMITS, _LONGEST_LEAD = WORDS["limits"] - {"first"}, 12
 _NEGATIVES = frozenset({"not", "never", "no", "neither", "none", "nobody", "few"})
 # What these say is so only with all that follows, up to a further predicate: no one may sell wine on Sundays.
 _BOUNDED, _GOES_ON = _NEGATIVES | set("only may cannot nothing 不 未 无 莫 勿".split()), JOINS | set("而及并且")
+_AMONG = frozenset("in among amongst of within across 在 于".split())
 _LEAVES_OPEN = (WORDS["unreal"] - {"to"}) | {"only", "even"}
+_IF = WORDS["takes_back"] - {"or", "before", "until", "till"}
 _UNKNOWN = _LEAVES_OPEN | _NEGATIVES | REPORTS | {"to"}
 _OF_TIME_OR_CAUSE = frozenset({"when", "where", "while", "because", "since", "as"})
 _PREPOSITIONS = (WORDS["after"] | WORDS["adverbial"] | {"of"}) - WORDS["before"] - {"before", "after"}
@@ -54,16 +54,12 @@ _INVERTED = frozenset({"had", "were", "should"})
 _IN_DATE, _OPENS_DATE = WORDS["units_of_date"] | WORDS["when"] | {"of"}, WORDS["dated"] | WORDS["when"]
 _BEFORE = WORDS["before"] | WORDS["units_of_date"] | WORDS["when"]
 _LONGEST_DATE = 10
-# What somebody says: in quotation marks behind a verb of saying, or there and a sentence.
-_SAYS = r"\b(?:sa(?:id|ys)|wrote|writes|replied|answered|asked|cried|added|told\s\w+)\b|[曰云言道说說称稱谓謂问問答]"
-_SPEECH = re.compile(
-    rf"(?:(?:{_SAYS})(?:\sthat)?[\s:：,，]*[“「『\"]|[“「『](?=[^“”「」『』\n]{{9,}}[,.!?，。！？…][”」』]))[^”」』\"\n]*",
-    re.IGNORECASE,
-)
-# What somebody does upon it begins so, and says within so many characters that he does not.
+# What somebody does upon a wish begins so, and says within so many characters that he does not.
 _THEN, _LONGEST_REPLY = re.compile("[乃遂]"), 4
 # So many words behind a comma may only say who says so: he claimed.
 _LONGEST_REMARK = 5
+# The longest remark that takes back all that was said, in tokens, and the signs of a question and of an error.
+_LONGEST_DENIAL, _ASKS = 8, re.compile(r"^\s*[?？]|[(（][×✗✘❌]")
 # How many tokens of a subject may stand before its verb.
 _LONGEST_SUBJECT = 8
 
@@ -78,6 +74,7 @@ class Clauses:
 
     def __init__(self, tokens: Sequence[Token], text: str) -> None:
         self.tokens, self.text = tokens, text
+        self._spoken, self._barred = (read_text(text).once(find) for find in (spoken_spans, barred_spans))
         self._kept: dict[Callable[[Any], Any], Any] = {}
 
     def once(self, function: "Callable[[Clauses], Result]") -> Result:
@@ -99,16 +96,6 @@ class Clauses:
                 run = (*run, token.key)
                 found.setdefault(run, at)
         return found
-
-    @cached_property
-    def namesakes(self) -> frozenset[str]:
-        """The names before which two different ones stand: Joe Bryant and Kobe Bryant; 光 for 李光进 and 朱光进."""
-        opens = WORDS["adverbial"] | WORDS["before"] | WORDS["subjects"] | WORDS["pronouns"]
-        named = (pair for pair in pairwise(self.tokens) if all(one.is_capital for one in pair) and not pair[1].breaks)
-        counts = Counter(second for _, second in {(a.key, b.key) for a, b in named if a.key not in opens})
-        whole = {fold_text(name) for name in read_text(self.text).names}
-        counts.update(name[1:] for name in whole if is_wide(name[1:2]))
-        return frozenset(name[0] if is_wide(name[:1]) else name for name, count in counts.items() if count > 1)
 
     @cached_property
     def sentences(self) -> list[Span]:
@@ -292,30 +279,40 @@ class Clauses:
         return [*found, is_supposed or is_wish]
 
     @cached_property
-    def _asks(self) -> list[bool]:
-        """For each place and the end: whether the sentence that goes on or ends there is a question."""
-        found = [bool(self.tokens) and self.text[self.tokens[-1].end :].strip()[:1] in ("?", "？")]
-        for token in reversed(self.tokens):
-            found.append(token.breaks[:1] in ("?", "？") if token.stops else found[-1])
+    def _open(self) -> list[bool]:
+        """For each place and the end: whether the sentence that goes on or ends there is asked, or taken back."""
+        tokens, found = self.tokens, [bool(_ASKS.search(self.text[self.tokens[-1].end :] if self.tokens else ""))]
+        for at in range(len(tokens) - 1, -1, -1):
+            token, is_open = tokens[at], found[-1] and not tokens[at].stops
+            if token.breaks and not is_open:  # in an address, a question mark stands before a small letter
+                is_asked = (token.stops or token.is_capital) and bool(_ASKS.search(token.breaks))
+                is_open = is_asked or self._takes_back(at, is_open=found[-1])
+            found.append(is_open)
         return found[::-1]
 
-    @cached_property
-    def _spoken(self) -> list[Span]:
-        return [match.span() for match in _SPEECH.finditer(self.text)]
+    def _takes_back(self, at: int, *, is_open: bool) -> bool:
+        """Return whether a remark says that what stands before it is untrue, or not so of all: Mondays excepted."""
+        end, is_sentence = self.end_of_phrase(at), self.tokens[at].stops
+        remark = self.tokens[at : end if end - at <= _LONGEST_DENIAL else at + 2]
+        if {token.key for token in remark} <= WORDS["of_denials"]:
+            return len(remark) == end - at and (is_open or says_any(remark, WORDS["untrue"]))
+        # Behind a stop it must say no more: Except for Otto, all fled.
+        ends = end == len(self.tokens) or self.tokens[end].stops or self.tokens[end].breaks[0] in ":："
+        return says_any(remark, WORDS["excepts"]) and not (is_sentence and (len(remark) < end - at or not ends))
 
-    def _is_spoken(self, at: int) -> bool:
-        """Return whether a token stands in what somebody says."""
+    def _is_in(self, spans: Sequence[Span], at: int) -> bool:
         place = self.tokens[at].start if at < len(self.tokens) else len(self.text)
-        before = bisect_right(self._spoken, (place, len(self.text)))
-        return before > 0 and place < self._spoken[before - 1][1]
+        before = bisect_right(spans, (place, len(self.text)))
+        return before > 0 and place < spans[before - 1][1]
 
-    def is_supposed(self, at: int) -> bool:
-        return self._supposed[at] or self._is_spoken(at)
+    def is_supposed(self, at: int, *, quoted: bool = False) -> bool:
+        if self._is_in(self._barred, at):
+            return True
+        return not quoted if self._is_in(self._spoken, at) else self._supposed[at]
 
     def begins_alone(self, at: int, *, quoted: bool = False) -> bool:
         """Return whether what begins there can be cut out of what stands before it; speech only in quotation marks."""
-        is_supposed = self.is_supposed(at) and not (quoted and self._is_spoken(at))
-        if is_supposed or self._is_led_by_limit(at) or at in self._of_several:
+        if self.is_supposed(at, quoted=quoted) or self._is_led_by_limit(at) or at in self._of_several:
             return False
         while at and not self.tokens[at].breaks and self.tokens[at - 1].key in WORDS["harmless"]:
             at -= 1
@@ -348,31 +345,44 @@ class Clauses:
         """Return whether a phrase before a comma limits what follows: apart from Otto, in a dream, 除王渊外."""
         if at == len(self.tokens) or not self.tokens[at].breaks or self.tokens[at].stops:
             return False
-        lead = self.lead(at)
-        leads = lead[0].key in WORDS["adverbial"] or lead[-1].key in WORDS["within"]
-        return leads and len(lead) <= _LONGEST_LEAD and says_any(lead, _LIMITS)
+        lead, is_within = self.lead(at), self.lead(at)[-1].key in WORDS["within"]
+        # In Acre, Otto was the richest man: in 1310, or in fact, he was so anywhere.
+        is_place = (lead[0].key in _AMONG or is_within) and self.behind_date(at - len(lead)) < at
+        is_place = is_place and (len(lead) > 2 or lead[-1].is_capital or lead[-1].is_han or self.has_article(at - 1))
+        limits = says_any(lead, _LIMITS) and (lead[0].key in WORDS["adverbial"] or is_within)
+        return len(lead) <= _LONGEST_LEAD and (limits or (is_place and self._ranks(at, self.end_of_phrase(at))))
+
+    def _ranks(self, start: int, end: int) -> bool:
+        """Return whether some words end with what is the most or first of some: is the longest river."""
+        at = next((at for at in range(end - 1, start - 1, -1) if self.tokens[at].key in WORDS["ranks"]), end)
+        is_one = at < end and (self.tokens[at].is_han or "the" in self.left_out(at) | self.left_out(max(0, at - 1)))
+        return is_one and not any(map(is_finite, self.tokens[at:end]))
 
     def ends_alone(self, end: int) -> bool:
         """Return whether what ends there can be cut out of what stands behind it."""
-        if end == len(self.tokens) or self.tokens[end].stops or self._asks[end]:
-            return not self._asks[end]
+        if end == len(self.tokens) or self.tokens[end].stops or self._open[end]:
+            return not self._open[end]
         after = self.tokens[end]
         if not after.breaks and (after.key not in WORDS["after"] or self._is_limited(end)):
             return False
         if after.key == "后" and self.tokens[end - 1].key in WORDS["royal"]:  # 王后 is no 王
             return False
-        return not (after.breaks and self._is_taken_back(end))
+        if after.breaks:
+            return not self._is_taken_back(end)
+        behind = self.end_of_phrase(end)
+        return behind == len(self.tokens) or self.tokens[behind].stops or self.tokens[behind].key not in _IF
 
     def _is_limited(self, end: int) -> bool:
         """Return whether the words behind a phrase change it: all but two, king in name only, none in May."""
-        tokens = self.tokens
+        tokens, lead = self.tokens, self.lead(end)
         following = [token.key for token in tokens[end : end + 3]]
-        counts = says_any([*self.lead(end), *tokens[end : end + 3]], WORDS["amounts"])
+        counts = says_any([*lead, *tokens[end : end + 3]], WORDS["amounts"])
         but = "but" in following and ("for" in following or counts)
         is_range = following[0] == "to" and all(token.number for token in tokens[end - 1 : end + 2 : 2])
-        is_unreal = says_any(tokens[end : end + 3], WORDS["unreal_places"]) or (
-            following[0] not in _GOES_ON and any(one.key in _BOUNDED or "n't" in one.key for one in self.lead(end))
-        )
+        is_bounded = self._ranks(end - len(lead), end) and self.behind_date(end) == end
+        is_bounded = is_bounded or any(one.key in _BOUNDED or "n't" in one.key for one in lead)
+        is_unreal = says_any(tokens[end : end + 3], WORDS["unreal_places"])
+        is_unreal = is_unreal or (is_bounded and following[0] not in _GOES_ON)
         return but or is_range or is_unreal or following[:2] == ["and", "half"]
 
     def _is_taken_back(self, end: int) -> bool:
@@ -388,13 +398,3 @@ class Clauses:
 def read_clauses(text: str) -> Clauses:
     """Read the clauses of a text."""
     return Clauses(read_tokens(text), text)
-
-
-def has_one_verb(words: Sequence[Token]) -> bool:
-    """Return whether a clause is long enough and has no second verb to which a phrase might belong."""
-    active = [
-        token
-        for at, token in enumerate(words)
-        if token.key in WORDS["be"] or not says_any(words[max(0, at - 2) : at], WORDS["be"])
-    ]
-    return is_enough(words) and sum(map(is_finite, active)) <= 1 and not says_any(words, WORDS["reported"])

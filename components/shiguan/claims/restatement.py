@@ -2,21 +2,33 @@
 
 import re
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, product
 
 from shiguan.claims.asides import behind_aside
-from shiguan.claims.clauses import DENIES, DOUBTS, LEADS, OPENS_QUOTE, Clauses, has_one_verb, read_clauses
+from shiguan.claims.clauses import DENIES, DOUBTS, LEADS, OPENS_QUOTE, Clauses, read_clauses
 from shiguan.claims.implied import implied
-from shiguan.claims.tokens import WORDS, Span, Token, is_enough, is_finite, joins_names, read_tokens, says_any
+from shiguan.claims.tokens import (
+    WORDS,
+    Span,
+    Token,
+    has_one_verb,
+    is_enough,
+    is_finite,
+    joins_names,
+    read_tokens,
+    says_any,
+)
 from shiguan.reading.text import read_text
 from shiguan.text.name_forms import han_names
 from shiguan.text.names import SURNAMES
-from shiguan.text.terms import fold_text
+from shiguan.text.terms import fold_text, is_wide
 
 _BEFORE, _UNREAL, _BE = (WORDS[name] for name in ("before", "unreal", "be"))
 # A passage may have them, but a claim that has `then` or 又 says that something else came before.
 _HARMLESS = WORDS["harmless"] | {"then", "又"}
+_NO_FIRST_NAMES = WORDS["adverbial"] | WORDS["before"] | WORDS["subjects"] | WORDS["pronouns"]
 _SINCE = frozenset({"since", "from", "to", "until", "自"})
 _PARTS_OF_DATE = (WORDS["units_of_date"] | WORDS["dated"] | {"of"}) - _SINCE
 _ADDS = frozenset({"and", "but", "while", "而", "但", "且", "却"})
@@ -26,6 +38,8 @@ _BEHIND_DOER = WORDS["after"] - WORDS["relative"] - {"and"}
 _NO_DOER = _UNREAL | _BE | WORDS["after"] | {"have", "having"}
 # What stands in brackets, but not behind a number: 5 (thousand).
 _ASIDE = re.compile(r"(?<![\d零〇一二三四五六七八九十百千万亿])(?<!\d )[(（]([^()（）\n]{1,200})[)）]")
+# What a text strikes out it does not state.
+_STRUCK = re.compile(r"~~(?=\S)[^~\n]+~~|<(del|s|strike)>[^<\n]*</\1>", re.IGNORECASE)
 # A date stands so near to its clause, in tokens.
 _NEAR = 10
 _OPENS_LEAD = WORDS["adverbial"] | {"as", "when", "while"}
@@ -52,6 +66,7 @@ def restates(claim: str, passage: str) -> tuple[int, int] | None:
         wanted = wanted[1:]
     if not is_enough(wanted):
         return None
+    passage = _STRUCK.sub(lambda struck: " " * len(struck[0]), passage)
     plain = _blank_notes(passage)
     for text in dict.fromkeys((passage, plain, _blank_asides(plain))):
         said = read_text(text).once(read_clauses)
@@ -77,7 +92,7 @@ def _blank_asides(passage: str) -> str:
     def blank(aside: re.Match[str]) -> str:
         tokens = read_tokens(aside[1])
         doubts = says_any(tokens, DOUBTS) or says_any(tokens[:1], WORDS["limits"])
-        return aside[0] if doubts else " " * len(aside[0])
+        return aside[0] if doubts or not tokens else " " * len(aside[0])
 
     return _ASIDE.sub(blank, passage)
 
@@ -149,7 +164,7 @@ def _behind(wanted: Sequence[Token], at: int, there: Clauses, found: Span) -> in
 
 def _is_name_part(wanted: Sequence[Token], at: int, there: Clauses, place: int) -> bool:
     """Return whether a token and the next one are a name that the passage has in full before: 郭 of 郭子仪."""
-    if not _is_first_name(wanted, at, there) or wanted[at + 1].key in there.namesakes:
+    if not _is_first_name(wanted, at, there) or wanted[at + 1].key in there.once(_namesakes):
         return False
     size = 3 if wanted[at].key in SURNAMES and len(wanted) > at + 2 and not wanted[at + 2].breaks else 2
     full = there.runs.get(tuple(token.key for token in wanted[at : at + size]), place)
@@ -169,6 +184,15 @@ def _is_first_name(tokens: Sequence[Token], at: int, there: Clauses) -> bool:
 def _surnamed(text: str) -> frozenset[str]:
     """Return the first two characters of the names of a text: most surnames are words too, as 应 and 全 are."""
     return frozenset(fold_text(text[start : start + 2]) for start, _ in han_names(text))
+
+
+def _namesakes(there: Clauses) -> frozenset[str]:
+    """Return the names before which two different ones stand: Joe Bryant and Kobe Bryant; 光 for 李光进 and 朱光进."""
+    named = (pair for pair in pairwise(there.tokens) if all(one.is_capital for one in pair) and not pair[1].breaks)
+    counts = Counter(second for _, second in {(a.key, b.key) for a, b in named if a.key not in _NO_FIRST_NAMES})
+    whole = {fold_text(name) for name in read_text(there.text).names}
+    counts.update(name[1:] for name in whole if is_wide(name[1:2]))
+    return frozenset(name[0] if is_wide(name[:1]) else name for name, count in counts.items() if count > 1)
 
 
 def _with_date(wanted: Sequence[Token], there: Clauses) -> Span | None:
@@ -222,7 +246,7 @@ def _lead_moved(wanted: Sequence[Token], there: Clauses) -> Span | None:
         is_lead = start < cut < start + len(wanted) and there.tokens[cut].breaks == ","
         if is_lead and all(map(Token.same, lead, there.tokens[start:cut])):
             end = _compared(rest, there, cut)[1] if rest else 0
-            if end and there.ends_alone(end) and has_one_verb(rest):
+            if end and there.begins_alone(start) and there.ends_alone(end) and has_one_verb(rest):
                 return start, end
     return None
 
@@ -291,7 +315,7 @@ def _own_clauses(there: Clauses) -> Iterator[Span]:
     for start, end in pairwise([*starts, len(tokens)]):
         begin = start if tokens[start].breaks else start + 1
         begin = there.behind_date(begin)
-        if begin < end and there.begins_alone(begin):
+        if begin < end and there.begins_alone(begin) and there.ends_alone(end):
             yield begin, end
 
 

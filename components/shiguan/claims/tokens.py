@@ -24,10 +24,11 @@ PARTICIPLES = frozenset(form for _, _, form in _FORMS)
 """Those that do not end in -ed."""
 _TENSES = frozenset(frozenset(pair.split()) for pair in _TABLE["tenses"].split(","))
 _LETTERS = f"[^\\W_{UNSPACED}]+"
+_MONEY = "$€£¥₹₽₩₺₴"
 _TOKEN = re.compile(
     rf"[公西]元(?=[\d〇一二三四五六七八九十])|[{HAN}]|(?:(?![{HAN}])[{UNSPACED}])+|{_LETTERS}(?:['’](?!s\b){_LETTERS})*"
-    r"|['’]s\b|[$€£+−-](?=\d)|(?<=\d)[%‰°]|(?<=[A-Za-z])\+\+(?!\w)|[≤≥≠±]"
-    rf"|{SIGNS}"
+    rf"|['’]s\b|[{_MONEY}+−-](?=\d)|(?<!\d)~(?=\d)|(?<=\d) ?(?:[%‰°′″]|[{_MONEY}](?!\d))|(?<=[A-Za-z])\+\+(?!\w)"
+    rf"|[¬±∀-∘√-⋿]|[×÷](?=\s?[\w(])|(?<=[\w)] )[←-⇿]|(?<=[ (\[`])--?(?=[a-z])|{SIGNS}"
 )
 _POSSESSIVE, _PERCENT = "'s", frozenset({"%", "percent", "per", "cent"})
 # A hyphen, an apostrophe or an asterisk between two words is no break; the end of a sentence is a hard one.
@@ -36,6 +37,8 @@ _BREAK, _STOP = re.compile(r"[^\w\s'’\-‐‑·•*]|\n"), re.compile(r"[。�
 _ABOUT = re.compile(r"[余馀餘]|[一二两三四五六七八九]{2}(?=[十百千万亿])|(?<=十)[一二两三四五六七八九]{2}\Z")
 # What belongs to the number that it is written to: 1960s, 3rd.
 _OF_NUMBER = re.compile(r"(?:0s|\d(?:st|nd|rd|th))\Z", re.IGNORECASE)
+# Behind a number, capitals tell these units apart: MW and mW, Mb and MB.
+_UNIT = re.compile(r"[mM](?:[WVAJNF]|g|Hz|Pa)|[kKMGT]i?[bB](?:ps)?")
 _ENDINGS = ("ies", "ied", "es", "ed", "s", "d")
 _SHORTEST_WORD = 3
 # Behind these letters an e tells verbs apart: robbed and robed.
@@ -107,6 +110,10 @@ def read_tokens(text: str) -> list[Token]:
         about = _ABOUT.search(text, start, at) if number else None
         more = re.sub("[馀餘]", "余", about[0]) if about else "s" if word.endswith("0s") else ""
         key = more if number else folded.replace("’", "'").replace("−", "-")
+        key = word if tokens and tokens[-1].number and not breaks and _UNIT.fullmatch(word) else key
+        # A few men came; few came.
+        is_some = key in ("few", "little") and text[max(0, start - 3) : start].lower().split()[-1:] == ["a"]
+        key = "a" + key if is_some else key
         capital = word[0].isupper()
         if tokens and tokens[-1].number and tokens[-1].number.kind == "percent" and key in _PERCENT:
             continue
@@ -145,6 +152,16 @@ def is_participle(words: Sequence[Token]) -> bool:
 def is_enough(tokens: Sequence[Token]) -> bool:
     """Return whether tokens are too many to stand anywhere by chance."""
     return sum(_HAN_SHARE if token.is_han else 1 for token in tokens) >= _FEWEST
+
+
+def has_one_verb(words: Sequence[Token]) -> bool:
+    """Return whether a clause is long enough and has no second verb to which a phrase might belong."""
+    active = [
+        token
+        for at, token in enumerate(words)
+        if token.key in WORDS["be"] or not says_any(words[max(0, at - 2) : at], WORDS["be"])
+    ]
+    return is_enough(words) and sum(map(is_finite, active)) <= 1 and not says_any(words, WORDS["reported"])
 
 
 def _base(word: str) -> str:

@@ -1,4 +1,4 @@
-"""Finds where a piece may be cut out of a text: not inside a number, and not directly behind a denial."""
+"""Finds where a piece may be cut out of a text: not inside a number, nor behind a denial or a lead that bars it."""
 
 import re
 
@@ -43,6 +43,53 @@ _DENIES = re.compile(
     r"[\s“”‘’\"'「『*_]*\Z",
     re.IGNORECASE,
 )
+# What somebody says: in quotation marks behind a verb of saying, or there and a sentence.
+_SAYS = r"\b(?:sa(?:id|ys)|wrote|writes|replied|answered|asked|cried|added|told\s\w+)\b|[曰云言道说說称稱谓謂问問答]"
+_SPEECH = re.compile(
+    rf"(?:(?:{_SAYS})(?:\sthat)?[\s:：,，]*[“「『\"]|[“「『](?=[^“”「」『』\n]{{9,}}[,.!?，。！？…][”」』]))[^”」』\"\n]*",
+    re.IGNORECASE,
+)
+# What a lead and a colon, or a heading above a list, bar: `Do not:`, `Common myths:`, and where that ends.
+_ITEM = r"\s{0,9}(?:[-*+•·▪] |[(（]?\d{1,2}[.)、）]|[a-z][.)] |[一二三四五六七八九十]{1,2}、)"
+_DO_NOT = r"(?:do|must|may|shall|should|can|could) not|cannot|\w+n['’]ts?|never|avoid|not to(?: do)?"
+_UNTRUE = (
+    r"(?:myths?|misconceptions?|fallac(?:y|ies)|falsehoods?|hoax(?:es)?|false|wrong|incorrect|untrue"
+    r"|forbidden|prohibited|banned|not (?:allowed|permitted))"
+)
+_IN_HAN = (
+    r"(?:禁止|[严嚴]禁|[误誤][区區解]|[错錯谬謬][误誤]|[谣謠]言|不[得可要能应應宜许許准]|勿|忌)[^\n。，；:：]{0,8}"
+)
+_LEAD, _COLON = r"[^\n.!?:：,]{0,60}", r"[*_\s]{0,4}[:：]"
+_BARS = re.compile(
+    rf"(?P<list>(?:\b(?:{_DO_NOT}|{_UNTRUE})\b{_LEAD}|{_IN_HAN})(?:{_COLON}\W{{0,3}}\n|\n(?={_ITEM})))"
+    rf"|(?P<text>(?:\b(?:{_DO_NOT}|following\b{_LEAD}\b(?:{_DO_NOT}|{_UNTRUE})\b{_LEAD})|{_IN_HAN}|判[断斷][题題]?"
+    rf"|(?:^|(?<=[.!?]\s))\W{{0,6}}(?:\w+ )?{_UNTRUE}(?: \w+){{0,3}}){_COLON}(?!\W{{0,3}}\n)|true or false[?:])"
+    r"|(?P<line>^[ \t]*(?:[-*] )?[❌✗✘🚫⛔])",
+    re.IGNORECASE | re.MULTILINE,
+)
+_BARRED_TO = {
+    "list": re.compile(rf"\n[ \t]{{0,8}}\n(?!{_ITEM})|\n(?!{_ITEM})(?:[^\n:：]{{1,20}}[:：]|#)"),
+    "text": re.compile(
+        rf"\n[ \t]{{0,8}}\n|(?:(?<=[.!?。！？；;])|\n)\s{{0,3}}(?!{_ITEM})[^\n.!?。！？；;,，:：]{{1,20}}[:：]"
+    ),
+    "line": re.compile(r"\n"),
+}
+
+
+def spoken_spans(text: str) -> list[tuple[int, int]]:
+    """Find what somebody says."""
+    return [match.span() for match in _SPEECH.finditer(text)]
+
+
+def barred_spans(text: str) -> list[tuple[int, int]]:
+    """Find what a text bars or calls untrue by the lead or heading before it: `Do not:`, `Common myths:`."""
+    spans, end = list[tuple[int, int]](), 0
+    for lead in _BARS.finditer(text):
+        if lead.start() >= end:
+            found = _BARRED_TO[lead.lastgroup or ""].search(text, lead.end())
+            end = found.start() if found else len(text)
+            spans.append((lead.end(), end))
+    return spans
 
 
 def splits_number(text: str, at: int) -> bool:

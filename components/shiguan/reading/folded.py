@@ -30,8 +30,10 @@ _DASH = "-‐‑‒–—−"
 SIGNS = (
     r"(?<=\w) [<>] (?=\S)|(?<=\w) ?[<>] ?(?=\d)"
     r"|(?<=[A-Za-z])(?<![A-Za-z][A-Za-z])[<>](?=[A-Za-z](?![A-Za-z]))|(?<=[A-Za-z])#(?!\w)"
+    r"|(?<=[\w)\]]) ?(?:[-+*/%!=<>:]=+|&&|\|\||[=-]>|<-) ?(?=[\w(!-])|(?<![\w!])!(?=[A-Za-z(])|(?<=\w) \+ (?=\w)"
+    r"|(?<![A-Za-z][A-Za-z])(?:(?<=[A-Za-z\d)]) [-+*/^=&] |(?<=[A-Za-z)])[-+*/^=]|(?<=\d)\^)(?=[A-Za-z\d(](?![A-Za-z]))"
 )
-"""Less than, more than, and C#: what signs of markup are between words and numbers."""
+"""Less than, equal, minus, not, and C#: what signs of markup are between words and numbers."""
 _PIECES = re.compile(
     rf"(?P<noise>(?<=\d),(?=\d{{3}}(?!\d))|(?<!\d)[²³¹⁰-⁹]+|[①-⑳]|{_NOISE.pattern.partition('|[²')[0]})"
     rf"|(?P<sign>(?<=\d)[.,:/](?=\d)|(?<=\d)\s?[{_DASH}]\s?(?=\d)|(?<=[^\W\d_])['’ʼ＇](?=[^\W\d_])"
@@ -160,7 +162,7 @@ def _letters(piece: str) -> str:
 
 def _sign(piece: str) -> str:
     bare = piece.strip()
-    if bare[0] in _DASH:
+    if bare in _DASH:
         return "-"
     return "'" if bare in "'’ʼ＇" else bare if bare in ".,:/<>" else "^" + normalize("NFKD", bare)
 

@@ -53,6 +53,17 @@ def test_across_languages_texts_are_projected_and_tokens_weighted(monkeypatch):
     assert Alignment().best("claim", ["text"]) == (pytest.approx(1 / 2), 0)
 
 
+def test_no_sentence_of_the_passages_is_read_for_each_claim_again(monkeypatch):
+    read, texts = [], [f"text {at}" for at in range(600)]
+    monkeypatch.setattr(
+        "shiguan.claims.alignment._token_vectors", lambda text: read.append(text) or ([(0, 1)], np.ones((1, 2)))
+    )
+    alignment = Alignment()
+    for claim in ("one", "two", "three"):
+        alignment.best(claim, texts)
+    assert len(read) == 603
+
+
 def test_a_text_lies_wholly_beside_itself():
     assert Alignment().best("The kaghan sent him a horse.", ["The kaghan sent him a horse."])[0] > 0.999
 

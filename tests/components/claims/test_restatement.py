@@ -29,6 +29,14 @@ STATED = [
     ("An Qingxu slew An Lushan.", "An Lushan was slain by An Qingxu."),
     (WAR, "No soldiers ever reached Suiyang."),
     (WAR, "Nan Jiyun shot Yin Ziqi in the left eye, and the relieving army arrived three days after the fall."),
+    ("Otto built the wall. Karl was wrong. This is true.", "Otto built the wall."),
+    ("In fact, Otto was the richest man.", "Otto was the richest man."),
+    ("The largest ship became the first prize in 1310.", "The largest ship became the first prize."),
+    ("A few settlers died in May.", "A few settlers died."),
+    ("The museum is open ~~every day~~ on Sundays.", "The museum is open on Sundays."),
+    ("Otto built the wall of Acre. Except for Karl, all fled.", "Otto built the wall of Acre."),
+    ("The loop runs while count==limit holds.", "The loop runs while count == limit holds."),
+    ("The plant weighs 5 KG and the well-known heir - Otto - fled.", "The plant weighs 5kg."),
     (CLASSICAL, "安祿山反於范陽。"),
     (CLASSICAL, "755年十一月，安禄山反于范阳。"),
     (CLASSICAL, "安庆绪杀安禄山。"),
@@ -281,6 +289,13 @@ CHANGED = [
     ("Take 5mg of it at night.", "Take 5g of it at night."),
     ("The sample held 10⁵ cells of Acre.", "The sample held 10³ cells of Acre."),
     ("The mill is at 12A Hale Street.", "The mill is at 12B Hale Street."),
+    # Operators, signs and units that differ in little more than a stroke.
+    ("The loop runs while count == limit holds.", "The loop runs while count != limit holds."),
+    ("The loop runs while x && y holds.", "The loop runs while x || y holds."),
+    ("The flag --v prints its version.", "The flag -v prints its version."),
+    ("The plant makes 5 MW of power.", "The plant makes 5 mW of power."),
+    ("It sold for 100 £ a piece.", "It sold for 100 $ a piece."),
+    ("The set A ∪ B is open.", "The set A ∩ B is open."),
     # Words that differ in an e, or in a doubled letter.
     ("Jan founded the school of Acre.", "Jane founded the school of Acre."),
     ("Otto drew the plan of the mill.", "Otto drew the plane of the mill."),
@@ -294,6 +309,19 @@ CHANGED = [
     ("Only Otto fought with Karl in Acre.", "Only Otto fought with Karl."),
     ("张志远未毕业于中央大学。", "张志远未毕业。"),
     ("Do **not** drink the water of the spring.", "Drink the water of the spring."),
+    ("The museum is open ~~every day~~ on Sundays.", "The museum is open every day."),
+    ("The duke rules the town in May, if the king agrees.", "The duke rules the town."),
+    # What is most or first only of those among which it is; few for a few.
+    ("The Volga is the longest river in the union.", "The Volga is the longest river."),
+    ("In the union, the Volga is the longest river.", "The Volga is the longest river."),
+    ("Few settlers survived the winter.", "A few settlers survived the winter."),
+    # What the next words call untrue, or not so of all; what is asked, in the other voice.
+    ("Otto built the wall of Acre in 1300. This, however, is not true.", "Otto built the wall of Acre."),
+    ("Otto built the wall of Acre. (False)", "Otto built the wall of Acre."),
+    ("Karl was killed by Otto. That is false.", "Otto killed Karl."),
+    ("Karl was killed by Otto?", "Otto killed Karl."),
+    ("All members may vote in May, with the exception of students.", "All members may vote."),
+    ("The museum is open every day. Mondays are excepted.", "The museum is open every day."),
 ]
 
 # A passage that says the claim with something between commas, which the claim leaves out.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shiguan.reading.edges import NUMERALS, hidden_denial, number_around, splits_number
+from shiguan.reading.edges import NUMERALS, barred_spans, hidden_denial, number_around, splits_number
 from shiguan.text.quantities import quantities
 
 BOOK = Path(__file__).parents[3] / "examples" / "book" / "EPUB" / "text"
@@ -26,6 +26,24 @@ DENIED = [
 SAID = [
     "辛未，|郭子仪", "辛未|郭子仪", "三只|羊", "he knew |it", "a few |men", "No, |he came", "no. |5", "the north |wind", "|No one",
 ]  # fmt: skip
+
+# What the lead or heading before it bars stands between two signs.
+BARRED = [
+    "Do not:\n|- Mix bleach.\n\n- Leave the gas on.|\n\nThe museum is open.", "**Don'ts:**\n|1. Mix bleach.|\nDo:\n2. Rest.",
+    "## Forbidden\n|- Dogs|\n\n## Allowed\n- Cats", "Common myths:| Bats are blind. Goldfish forget.| Fact: Bats see.",
+    "The following are not allowed:| dogs. Fires.|", "True or false?| Karl fled.|", "❌| Mix bleach.|\n✅ Rest.",
+    "馆内不得：\n|- 吸烟\n- 带犬|", "误区：|蝙蝠是瞎的。金鱼健忘。|事实：蝙蝠能看见。", "判断：|蝙蝠是瞎的。（错）|",
+    "Otto never came: Karl had fled.", "The book was banned: it mocked the king.", "Why he did not flee:\n- He was ill.",
+    "If you were never ill, you need:\n- a letter",
+    "馆内严禁吸烟。博物馆每天开放。",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("marked", BARRED)
+def test_what_a_lead_bars_ends_with_its_list_or_at_another_label(marked):
+    text = marked.replace("|", "")
+    begin, *end = (part.start() - at for at, part in enumerate(re.finditer(r"\|", marked))) if "|" in marked else (0,)
+    assert barred_spans(text) == ([(begin, *end)] if end else [])
 
 
 def cut(marked: str) -> tuple[str, int]:

@@ -17,6 +17,7 @@ SAME = [
     ("がいる", "か\u3099いる"), ("مَكْتَبَة", "مكتبة"), ("un*believ*able", "unbelievable"), ("full ＡＢＣ", "full abc"),
     ("ﬁne day", "fine day"), ("soft\u00adhyphen", "softhyphen"), ("> a line\n> more", "a line more"),
     ("a <b>bold</b> word", "a b bold b word"), ("if x>0", "if x >0"), ("# A title", "A title"),
+    ("the X-ray, it fell", "the X-ray; it fell"), ("a == b", "a==b"), ("well-known – he", "well-known - he"),
 ]  # fmt: skip
 OTHERS = [
     ("now here", "nowhere"), ("nowhere", "now here"), ("11 men", "111 men"), ("1.5 miles", "15 miles"),
@@ -24,7 +25,9 @@ OTHERS = [
     ("cant of it", "can't of it"), ("the whale", "the whale's"), ("he may be there", "he maybe there"),
     ("十三年春", "二十三年春"), ("貞觀十", "貞觀十一年"), ("太宗皇帝", "大宗皇帝"), ("不可", "可"), ("café", "cafe"),
     ("cafe", "cafe\u0301"), ("in 18411842", "in 1841-1842"), ("10 15", "10-15"), ("if x < 0", "if x > 0"),
-    ("if x 0", "if x > 0"), ("p<0.05", "p>0.05"), ("when a>b", "when a<b"), ("in C", "in C#"), ("in C", "in C++"),
+    ("if x 0", "if x > 0"), ("p<0.05", "p>0.05"), ("when a>b", "when a<b"), ("in C", "in C#"), ("x && y", "x || y"),
+    ("a == b", "a != b"), ("n <= 5", "n >= 5"), ("x + y", "x - y"), ("2^n", "2n"), ("if (!go)", "if (go)"),
+    ("in C", "in C++"),
     ("it is 5", "it is 5% more"), ("5 now", "$5 now"), ("-5 degrees", "5 degrees"), ("5 degrees", "-5 degrees"),
     ("10²", "102"), ("2½", "212"), ("か", "が"), ("가", "각"), ("x 1, 200", "x 1,200"),
 ]  # fmt: skip
