@@ -375,12 +375,16 @@ def _clause_by_clause(wanted: Sequence[Token], there: Clauses) -> Span | None:
     clauses = [wanted[start + (wanted[start].key in _ADDS) : end] for start, end in pairwise(cuts)]
     if len(clauses) < 2 or not all(map(is_enough, clauses)):
         return None
-    found = [_stretch(clause, there) or _with_date(clause, there) for clause in clauses]
+    found: list[Span] = []
+    for clause in clauses:
+        if (span := _stretch(clause, there) or _with_date(clause, there)) is None:
+            return None
+        found.append(span)
     # In Chinese a clause need not begin with what it is about: there has to be a name.
     named = (
-        span and there.tokens[span[0]].stops and clause[0].key not in WORDS["pronouns"]
+        there.tokens[start].stops and clause[0].key not in WORDS["pronouns"]
         and (not clause[0].is_han or _is_first_name(clause, 0, there))
-        for span, clause in zip(found[1:], clauses[1:], strict=True)
+        for (start, _), clause in zip(found[1:], clauses[1:], strict=True)
     )  # fmt: skip
     return found[0] if all(named) else None
 
