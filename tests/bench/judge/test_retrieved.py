@@ -20,7 +20,9 @@ def _asked(text, passage):
 
 def test_a_quotation_answers_if_it_has_the_sentence_with_the_answer(tmp_path):
     unanswered = "Who paid the masons of the walls of Acre?"
-    questions = [_asked(text, passage) for text, passage in zip([*ANSWERS, unanswered], [HARBOUR, WALLS, WALLS])]
+    questions = [
+        _asked(text, passage) for text, passage in zip([*ANSWERS, unanswered], [HARBOUR, WALLS, WALLS], strict=True)
+    ]
     examples = list(retrieved(questions, Bench(tmp_path, tmp_path / "kept", None)))
     for example in examples:
         (claim,) = example.claims
