@@ -251,7 +251,7 @@ def test_another_tenant_sees_nothing(shiguan):
         (["ask", "Who?", "--deployment", "moon"], "no deployment `moon`"),
         (["ask", "Who?", "--tenant", " "], "`--tenant` is empty"),
         (["sources", "--tenant", "\udcff"], "`tenant` is not in UTF-8"),
-        (["delete", "caf\udce9.txt"], "`source` is not in UTF-8"),
+        (["delete", "ros\udce9.txt"], "`source` is not in UTF-8"),
         (["timeline", "--source", "river.txt", "--source", "\udcff"], "`source` is not in UTF-8"),
         (["why", "Who?", "--expected", "\udcff"], "`expected` is not in UTF-8"),
         (["search", " "], "The question is empty"),

@@ -22,7 +22,7 @@ from shiguan.text.languages import detect_language, search_weights
         ("Who said “天下大勢，分久必合，合久必分”?", "en"),
         ("Who wrote 《资治通鉴》 and 《旧唐书》?", "en"),
         ("《资治通鉴》（旧本）", "zh"),
-        ('Who wrote "Le Rouge et le Noir" and "La Peste"?', "en"),
+        ('Who wrote "Le Petit Prince" and "La Peste"?', "en"),
         ('Wer schrieb "The Old Man and the Sea"?', "de"),
         ("(755) “安禄山”", "zh"),
         ("山路を登りながら、こう考えた。", "ja"),
