@@ -40,7 +40,7 @@ _NEARLY = 0.4
 _MOST_WORDS, _AS_MANY = 0.6, 0.7
 # How much likelier the answer must stand in another sentence than in the marked one; of .2 to .8 the best in what was
 # written on chapters kept out of training (bench/judge/README.md).
-_SURER = 0.5
+_SURER = 0.3
 # From this similarity of term shingles on, 0 to 1, a quotation repeats an earlier one.
 _SAME = 0.5
 

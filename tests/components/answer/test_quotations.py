@@ -54,8 +54,8 @@ def test_the_probability_rises_with_what_the_judge_reads_in_the_best_quotation(m
 
     assert told(-9.0) < told(-3.0) < told(0.0) < told(3.0) < 1.0
     assert told(NEITHER["en"]) == 0.5
-    # The retrieval's even odds, and .6 times 2 more: e to the 1.2 against 1.
-    assert told(NEITHER["en"] + 2) == pytest.approx(0.7685, abs=1e-4)
+    # The retrieval's even odds, and .75 times 2 more: e to the 1.5 against 1.
+    assert told(NEITHER["en"] + 2) == pytest.approx(0.8176, abs=1e-4)
     assert (told(9.0, 0.0), told(-9.0, 1.0), told(9.0, None)) == (0.0, 1.0, None)
 
 
@@ -103,16 +103,16 @@ def quoted(monkeypatch, odds, query=QUERY, **more):
 
 
 def test_what_the_judge_finds_likelier_is_quoted_before_its_rank(monkeypatch):
-    # .6 of the odds less the logarithm of the rank: 0, .6 - .69 and 1.8 - 1.1.
-    assert quoted(monkeypatch, [0.0, 1.0, 3.0]) == [(3, 3.0), (1, 0.0), (2, 1.0)]
+    # .75 of the odds less the logarithm of the rank: 0, .6 - .69 and 2.25 - 1.1.
+    assert quoted(monkeypatch, [0.0, 0.8, 3.0]) == [(3, 3.0), (1, 0.0), (2, 0.8)]
 
 
 @pytest.mark.parametrize(
     ("odds", "likely", "marked"),
-    [(2.0, 0.7, "It rained in June."), (2.0, 0.5, SENTENCE), (NEITHER["en"] - 1, 0.7, SENTENCE)],
+    [(2.0, 0.5, "It rained in June."), (2.0, 0.3, SENTENCE), (NEITHER["en"] - 1, 0.5, SENTENCE)],
 )
 def test_the_sentence_is_marked_in_which_the_judge_is_much_surer_of_the_answer(monkeypatch, odds, likely, marked):
-    """Of the one with the question's words it says .1, and .5 more decides; nothing does where it finds no answer."""
+    """Of the one with the question's words it says .1, and .3 more decides; nothing does where it finds no answer."""
     text = f"{SENTENCE} It rained in June."
     places = ((0, len(SENTENCE), 0.1), (len(SENTENCE) + 1, len(text), likely))
     monkeypatch.setattr("shiguan.answer.quotations._read", lambda *_: Reading(odds, places))
