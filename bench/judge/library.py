@@ -3,13 +3,13 @@ Measure what the judge adds to the probability that passages answer, over the wh
 
     python -m bench.judge.library [--data DIR] [--keep DIR] [--weights FILE.npz]
 
-Questions on books, by which it is judged; and those that were written on chapters kept out of training, by which its
-share and its threshold are chosen. The judge reads what would be quoted. Beside the questions that nothing answers
-stand, as a third kind, those with an answer without the passages that have it. The first table has how well answered
-questions are told from the others (AUROC): by the logarithm of the odds of `shiguan.answer.answerability`, by the
-judge's for the best quotation, and by the sum of the former and a share of the latter; the second the first quotation,
-in the order of the retrieval and with a share of the judge's odds; the third how many get no more than the closest
-passages, without the judge, with it, and where its threshold is another one; the last the marked sentence of
+Questions on books, by which it is judged; and those that were written on chapters and tales kept out of training, by
+which its share and its threshold are chosen. The judge reads what would be quoted. Beside the questions that nothing
+answers stand, as a third kind, those with an answer without the passages that have it. The first table has how well
+answered questions are told from the others (AUROC): by the logarithm of the odds of `shiguan.answer.answerability`, by
+the judge's for the best quotation, and by the sum of the former and a share of the latter; the second the first
+quotation, in the order of the retrieval and with a share of the judge's odds; the third how many get no more than the
+closest passages, without the judge, with it, and where its threshold is another one; the last the marked sentence of
 quotations that answer, without the judge and with it.
 """
 
@@ -37,10 +37,10 @@ from shiguan.models.judge import ADAPTER, Judge
 from shiguan.reading.passage import Passage
 from shiguan.reading.text import read_text
 
-SHARES = (0.3, 0.6, 0.9)
-THRESHOLDS = (-1.0, -0.5, 0.0, 0.5)
-_LEAST = 4
-"""Passages of a chapter."""
+SHARES = (0.5, 0.75, 1.0)
+THRESHOLDS = (-2.5, -1.5, -1.0, -0.5)
+_LEAST, _UNANSWERED = 4, 0.4
+"""Passages of a chapter, and how many of its questions they do not answer."""
 
 
 @dataclass(frozen=True)
@@ -106,17 +106,17 @@ def _files(folder: Path, chapters: Mapping[str, Sequence[Written]]) -> list[Path
 
 
 def _cases(chapters: Mapping[str, Sequence[Written]]) -> Iterator[Case]:
-    """Ask one question that each passage answers, told by the sentences with the answer, and one that it does not."""
+    """Ask of each passage what it answers, told by the sentences with the answer, or what it does not."""
     for row in (row for rows in chapters.values() for row in rows):
         chance = sets.seeded(row.id)
-        if row.asked:
-            question, answer = chance.choice(row.asked)
-            start = row.passage.index(answer)
-            spans = [(a, b) for a, b in read_text(row.passage).sentences if a < start + len(answer) and b > start]
-            sentence = row.passage[spans[0][0] : spans[-1][1]].strip()
-            yield Case(f"{row.id}+", question, quotes=((sentence,),))
-        if row.unasked:
+        if chance.random() < _UNANSWERED:
             yield Case(f"{row.id}-", chance.choice(row.unasked))
+            continue
+        question, answer = chance.choice(row.asked)
+        start = row.passage.index(answer)
+        spans = [(a, b) for a, b in read_text(row.passage).sentences if a < start + len(answer) and b > start]
+        sentence = row.passage[spans[0][0] : spans[-1][1]].strip()
+        yield Case(f"{row.id}+", question, quotes=((sentence,),))
 
 
 def _row(

@@ -79,10 +79,10 @@ def measured(library, tmp_path_factory):
         ),
     }
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(unwritten, "NOTHING_BELOW", 0.7)
+        patch.setattr(unwritten, "NOTHING_BELOW", 0.85)
         unsure = (
             "{document_store: *children}}\n# ---- end",
-            "{document_store: *children, closest_below: 0.7}}\n# ---- end",
+            "{document_store: *children, closest_below: 0.85}}\n# ---- end",
         )
         found["refusing too much"] = variant("refusing", unsure)
     return found
