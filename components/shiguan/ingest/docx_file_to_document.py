@@ -14,7 +14,7 @@ from lxml import etree
 from shiguan.errors import SourceError
 from shiguan.ingest.archives import SafeArchive
 from shiguan.ingest.docx_equations import equation_text, field_text, symbol_text, text_in
-from shiguan.ingest.docx_labels import TEXTS, Labels, chosen_entry, is_hidden, length, list_of, value, value_at
+from shiguan.ingest.docx_labels import DELETED, TEXTS, Labels, chosen_entry, is_hidden, length, list_of, value, value_at
 from shiguan.ingest.epub.reader import page_documents
 from shiguan.ingest.epub.trees import Element, last_tag, parse_part
 from shiguan.ingest.file_types import Converter, Reports, left_out_sentence
@@ -40,7 +40,7 @@ _QUOTES = frozenset(("quote", "intense quote", "block text"))
 _TITLE, _DEEPEST_HEADING, _MOST_BASES = -1, 6, 12  # styles that are based on one another may form a circle
 _RAISED = 4  # half points; less only puts a line straight
 # Names in the trees of `parse_part`: those of WordprocessingML are bare, others have a prefix.
-_SKIPPED = {"del": "deleted text", "moveFrom": "deleted text", "rt": "ruby readings"}
+_SKIPPED = dict.fromkeys(DELETED, "deleted text") | {"rt": "ruby readings"}
 _EQUATIONS, _DRAWINGS = frozenset(("m_oMath", "m_oMathPara")), frozenset(("drawing", "pict", "object"))
 _CHARACTERS = {"tab": "\t", "ptab": "\t", "noBreakHyphen": "-"}
 

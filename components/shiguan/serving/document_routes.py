@@ -6,7 +6,6 @@ from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
-from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
@@ -19,7 +18,7 @@ from shiguan.engine.timeline import timeline as list_times
 from shiguan.serving.authentication import Reader, Writer, check_tenant
 from shiguan.serving.current_request import Principal, current_request
 from shiguan.serving.engine import current_engine
-from shiguan.serving.error_replies import ApiError
+from shiguan.serving.error_replies import ApiError, refuse_unknown
 from shiguan.serving.ingest_jobs import IngestJobs
 from shiguan.serving.keys import audit
 
@@ -27,8 +26,7 @@ from shiguan.serving.keys import audit
 async def _check_query(request: Request) -> None:
     """Refuse a parameter that a route does not take: one that is misspelled would limit nothing."""
     known = {field.alias for field in request.scope["route"].dependant.query_params}
-    if unknown := [name for name in request.query_params if name not in known]:
-        raise RequestValidationError([{"type": "extra_forbidden", "loc": ("query", name)} for name in unknown])
+    refuse_unknown("query", request.query_params, known)
 
 
 router = APIRouter(prefix="/api/v1", dependencies=[Depends(_check_query)])

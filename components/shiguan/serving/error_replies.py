@@ -3,7 +3,7 @@
 import errno
 import re
 import traceback
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -175,6 +175,12 @@ def log_failure(error: BaseException) -> None:
 
 
 _MOST_FIELDS = 20
+
+
+def refuse_unknown(place: str, given: Iterable[str], known: Collection[str]) -> None:
+    """Refuse names in the body or the query that a route does not take."""
+    if unknown := [name for name in given if name not in known]:
+        raise RequestValidationError([{"type": "extra_forbidden", "loc": (place, name)} for name in unknown])
 
 
 def invalid_fields(error: ValidationError | RequestValidationError) -> ApiError:

@@ -8,7 +8,6 @@ from threading import Lock
 from typing import Annotated, Any, ClassVar
 
 from fastapi import Request
-from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from fastapi_openai_compat import ChatCompletion
 from pydantic import PlainSerializer, WrapValidator
@@ -19,7 +18,7 @@ from shiguan.haystack_compat import AsyncPipeline
 from shiguan.serving.authentication import check_tenant, current_principal
 from shiguan.serving.current_request import Principal, in_request
 from shiguan.serving.engine import AnswerRequest, Engine, current_engine, is_serving, read_request
-from shiguan.serving.error_replies import ApiError, counted
+from shiguan.serving.error_replies import ApiError, counted, refuse_unknown
 from shiguan.serving.openai_routes import Completion, completion_chunks, read_chat
 from shiguan.serving.request_lifetime import Admission, RequestLifetime
 from shiguan.serving.settings import ServingSettings
@@ -157,8 +156,8 @@ async def check_names(request: Request) -> None:
     given: Any = None
     with suppress(ValueError, RuntimeError):  # what is not JSON the route itself refuses, or reads as a form
         given = await request.json()
-    if isinstance(given, dict) and (unknown := [name for name in given if name not in known]):
-        raise RequestValidationError([{"type": "extra_forbidden", "loc": ("body", name)} for name in unknown])
+    if isinstance(given, dict):
+        refuse_unknown("body", given, known)
 
 
 # Hayhooks reads the fields of the route from the signature. They are described there and checked by `run_api_async`:
