@@ -27,7 +27,7 @@ from shiguan.text.sentences import sentence_spans
 MOST = {"jaquad": 16_000}
 _OTHERS, _NEAR, _WINDOWS = 2, 12, 4
 _MOST_ASKED = 8
-_LONGEST, _LONGEST_HAN = 1_200, 420
+LONGEST, LONGEST_HAN = 1_200, 420
 """Characters of the longest windows, some 290 tokens: what is quoted of a passage has 125 to 300."""
 _FEW = 0.25
 """How often a window is short."""
@@ -119,7 +119,7 @@ def _window(
         first = last = chance.choice(free)
         least = max((n + 1 for n in inside if n < first), default=0)
         most = min((n - 1 for n in inside if n > first), default=len(spans) - 1)
-    longest = _LONGEST_HAN if HAN.search(one.passage) else _LONGEST
+    longest = LONGEST_HAN if HAN.search(one.passage) else LONGEST
     length = longest * (chance.uniform(0, 0.25) if chance.random() < _FEW else chance.uniform(0.3, 1))
     while first > least or last < most:
         before = first > least and (last == most or chance.random() < 0.5)

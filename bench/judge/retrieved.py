@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from bench.judge.changes import ANSWERED, NOT_ANSWERED, Claim, Example
+from bench.judge.changes import ANSWERED, HAN, NOT_ANSWERED, Claim, Example
+from bench.judge.questions import LONGEST, LONGEST_HAN
 from bench.quality.answer_bench import READ, Bench
 
 from bench.judge import sets
@@ -18,11 +19,13 @@ _ASKED = {
     "read_en": 3, "read_zh": 3, "read_across": 3,
 }  # fmt: skip
 """How many questions of a passage of each set, of those that it answers, and of those that it does not."""
+_READ_WHOLE, _NOT_ANSWERED = 4, 3
+"""Passages found that are read whole, beside what is quoted, and how much without an answer is kept."""
 
 
 def retrieved(questions: Iterable[sets.Question], bench: Bench) -> Iterator[Example]:
     """
-    Ask over all passages of the questions, and make an example of each quotation.
+    Ask over all passages of the questions, and make examples of the quotations and of the passages quoted.
 
     One that has the sentence with the answer answers. One that has the answer's words elsewhere is left out, and so is
     what another passage says of a question that its own does not answer.
@@ -42,10 +45,28 @@ def retrieved(questions: Iterable[sets.Question], bench: Bench) -> Iterator[Exam
     with bench.mode(files) as runner:
         for one in _drawn(of_passage):
             found = runner.trace(one.text[:2000], tenant_id=TENANT, outputs=[READ])["outputs"]
-            for quotation in quotations(found[READ] or [], one.text):
-                shown = (quotation.document.content or "")[slice(*quotation.window)]
-                if claim := _claim(one, shown):
-                    yield Example(f"quoted_{one.set}", shown, (claim,))
+            documents = found[READ] or []
+            shown = [(q.document.content or "")[slice(*q.window)] for q in quotations(documents, one.text)]
+            for document in documents[:_READ_WHOLE]:
+                shown += _stretches(document.content or "")
+            judged = [(text, claim) for text in shown if (claim := _claim(one, text))]
+            others = [pair for pair in judged if pair[1].label == NOT_ANSWERED]
+            left_out = sets.seeded(one.text).sample(others, max(0, len(others) - _NOT_ANSWERED))
+            for text, claim in judged:
+                if (text, claim) not in left_out:
+                    yield Example(f"quoted_{one.set}", text, (claim,))
+
+
+def _stretches(text: str) -> Iterator[str]:
+    """Divide a passage into stretches of whole sentences, as long as what is read at once."""
+    longest = LONGEST_HAN if HAN.search(text) else LONGEST
+    start = end = 0
+    for a, b in sentence_spans(text):
+        if b - start > longest and end > start:
+            yield text[start:end]
+            start = a
+        end = b
+    yield text[start:end]
 
 
 def _drawn(of_passage: dict[tuple[str, str], list[sets.Question]]) -> Iterator[sets.Question]:
