@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from bench.judge.retrieved import chapter_files, sentences_around
 from bench.judge.written import Written, written
 from bench.quality.answer_bench import NEAREST, READ, Bench, Case
 from bench.quality.public_sets import DATA
@@ -72,9 +73,10 @@ class Row:
 def observe(bench: Bench, judge: Judge) -> Iterator[Row]:
     """Ask all questions."""
     chapters = _chapters(bench.data)
+    texts = {group: [row.passage for row in rows] for group, rows in chapters.items()}
     for name, corpus, cases in (
         ("books", BOOKS, bench.book_cases()),
-        ("chapters", _files(bench.keep / "chapters", chapters), list(_cases(chapters))),
+        ("chapters", chapter_files(bench.keep / "chapters", texts), list(_cases(chapters))),
     ):
         with bench.mode(corpus) as runner:
             for case in cases:
@@ -96,15 +98,6 @@ def _chapters(folder: Path) -> dict[str, list[Written]]:
     return {group: rows for group, rows in groups.items() if len(rows) >= _LEAST}
 
 
-def _files(folder: Path, chapters: Mapping[str, Sequence[Written]]) -> list[Path]:
-    """Write the chapters as Markdown files."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for group, rows in chapters.items():
-        text = "\n\n".join([f"# {group}", *dict.fromkeys(row.passage for row in rows)])
-        (folder / f"{group}.md").write_text(text + "\n", encoding="utf-8")
-    return [folder / f"{group}.md" for group in chapters]
-
-
 def _cases(chapters: Mapping[str, Sequence[Written]]) -> Iterator[Case]:
     """Ask of each passage what it answers, told by the sentences with the answer, or what it does not."""
     for row in (row for rows in chapters.values() for row in rows):
@@ -114,9 +107,7 @@ def _cases(chapters: Mapping[str, Sequence[Written]]) -> Iterator[Case]:
             continue
         question, answer = chance.choice(row.asked)
         start = row.passage.index(answer)
-        spans = [(a, b) for a, b in read_text(row.passage).sentences if a < start + len(answer) and b > start]
-        sentence = row.passage[spans[0][0] : spans[-1][1]].strip()
-        yield Case(f"{row.id}+", question, quotes=((sentence,),))
+        yield Case(f"{row.id}+", question, quotes=((sentences_around(row.passage, start, start + len(answer)),),))
 
 
 def _row(

@@ -1,7 +1,8 @@
 """Makes examples of what would be quoted for a question: passages that were found with it, and not chosen for it."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 
 from bench.judge.changes import ANSWERED, HAN, NOT_ANSWERED, Claim, Example
 from bench.judge.questions import LONGEST, LONGEST_HAN
@@ -20,7 +21,7 @@ _ASKED = {
 }  # fmt: skip
 """How many questions of a passage of each set, of those that it answers, and of those that it does not."""
 _READ_WHOLE, _NOT_ANSWERED = 4, 3
-"""Passages found that are read whole, beside what is quoted, and how much without an answer is kept."""
+"""Passages found that are read whole, beside what is quoted, and how much without an answer is kept beside answers."""
 
 
 def retrieved(questions: Iterable[sets.Question], bench: Bench) -> Iterator[Example]:
@@ -34,27 +35,37 @@ def retrieved(questions: Iterable[sets.Question], bench: Bench) -> Iterator[Exam
     for one in questions:
         if one.set in _ASKED:
             of_passage.setdefault((one.set, one.passage), []).append(one)
-    folder = bench.keep / "passages"
-    folder.mkdir(parents=True, exist_ok=True)
-    passages = list(of_passage)
-    files = []
-    for at in range(0, len(passages), _TOGETHER):
-        text = "\n\n".join([f"# {at // _TOGETHER + 1}", *(passage for _, passage in passages[at : at + _TOGETHER])])
-        files.append(folder / f"{at // _TOGETHER + 1}.md")
-        files[-1].write_text(text + "\n", encoding="utf-8")
-    with bench.mode(files) as runner:
+    passages = [passage for _, passage in of_passage]
+    together = {f"{at}": passages[at : at + _TOGETHER] for at in range(0, len(passages), _TOGETHER)}
+    with bench.mode(chapter_files(bench.keep / "passages", together)) as runner:
         for one in _drawn(of_passage):
             found = runner.trace(one.text[:2000], tenant_id=TENANT, outputs=[READ])["outputs"]
             documents = found[READ] or []
             shown = [(q.document.content or "")[slice(*q.window)] for q in quotations(documents, one.text)]
             for document in documents[:_READ_WHOLE]:
                 shown += _stretches(document.content or "")
-            judged = [(text, claim) for text in shown if (claim := _claim(one, text))]
+            judged = [(text, claim) for text in dict.fromkeys(shown) if (claim := _claim(one, text))]
             others = [pair for pair in judged if pair[1].label == NOT_ANSWERED]
-            left_out = sets.seeded(one.text).sample(others, max(0, len(others) - _NOT_ANSWERED))
+            most = _NOT_ANSWERED if len(others) < len(judged) else 1
+            left_out = sets.seeded(one.text).sample(others, max(0, len(others) - most))
             for text, claim in judged:
                 if (text, claim) not in left_out:
                     yield Example(f"quoted_{one.set}", text, (claim,))
+
+
+def chapter_files(folder: Path, chapters: Mapping[str, Iterable[str]]) -> list[Path]:
+    """Write the passages of each chapter as a Markdown file with its name."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, passages in chapters.items():
+        text = "\n\n".join([f"# {name}", *dict.fromkeys(passages)])
+        (folder / f"{name}.md").write_text(text + "\n", encoding="utf-8")
+    return [folder / f"{name}.md" for name in chapters]
+
+
+def sentences_around(passage: str, start: int, end: int) -> str:
+    """Return the sentences of a passage that an answer stands in."""
+    spans = [(a, b) for a, b in sentence_spans(passage) if a < end and b > start]
+    return passage[spans[0][0] : spans[-1][1]].strip()
 
 
 def _stretches(text: str) -> Iterator[str]:
@@ -81,9 +92,7 @@ def _claim(one: sets.Question, shown: str) -> Claim | None:
     if not one.end:
         return Claim(one.text, NOT_ANSWERED, None) if any(_holds(shown, s) for s in _sentences(one.passage)) else None
     answer = one.passage[one.start : one.end]
-    spans = [(a, b) for a, b in sentence_spans(one.passage) if a < one.end and b > one.start]
-    start, end = spans[0][0], spans[-1][1]
-    if (place := _place(shown, one.passage[start:end].strip())) is not None:
+    if (place := _place(shown, sentences_around(one.passage, one.start, one.end))) is not None:
         at = _place(shown[slice(*place)], answer)
         inside = place if at is None else (place[0] + at[0], place[0] + at[1])
         return Claim(one.text, ANSWERED, None, answer=inside)

@@ -35,14 +35,14 @@ from shiguan.models.weights import Weights, weights_file
 SHARES = {
     "classical": 0.03, "told_zh": 0.01, "tang": 0.03, "zh_cmrc2018": 0.01, "zh_drcd": 0.01, "across": 0.03,
     "book_en": 0.03, "told_en": 0.02, "en_squad2": 0.02, "nq": 0.02, "qamr": 0.01, "cad": 0.02, "wice": 0.02,
-    "written_en": 0.18, "written_zh": 0.06, "written_across": 0.05,
-    "asked_en_squad2": 0.03, "asked_nq": 0.03, "asked_qamr": 0.01, "asked_zh_cmrc2018": 0.01, "asked_zh_drcd": 0.01,
+    "written_en": 0.15, "written_zh": 0.04, "written_across": 0.03,
+    "asked_en_squad2": 0.02, "asked_nq": 0.02, "asked_qamr": 0.005, "asked_zh_cmrc2018": 0.005, "asked_zh_drcd": 0.005,
     "asked_jaquad": 0.005, "asked_xq": 0.02, "asked_told_zh": 0.003, "asked_tang": 0.007, "asked_repeated": 0.005,
-    "asked_written_en": 0.07, "asked_written_zh": 0.04, "asked_written_across": 0.03,
-    "asked_read_en": 0.06, "asked_read_zh": 0.03, "asked_read_across": 0.04,
-    "quoted_written_en": 0.12, "quoted_written_zh": 0.06, "quoted_written_across": 0.04, "quoted_nq": 0.06,
+    "asked_written_en": 0.03, "asked_written_zh": 0.02, "asked_written_across": 0.02,
+    "asked_read_en": 0.04, "asked_read_zh": 0.02, "asked_read_across": 0.02,
+    "quoted_written_en": 0.12, "quoted_written_zh": 0.05, "quoted_written_across": 0.04, "quoted_nq": 0.07,
     "quoted_en_squad2": 0.03, "quoted_zh_cmrc2018": 0.01, "quoted_zh_drcd": 0.02,
-    "quoted_read_en": 0.05, "quoted_read_zh": 0.03, "quoted_read_across": 0.04,
+    "quoted_read_en": 0.16, "quoted_read_zh": 0.05, "quoted_read_across": 0.06,
 }  # fmt: skip
 """How often a set is drawn."""
 RATES = {"adapter": 8e-4, "small": 1.5e-4, "heads": 1.2e-3}
