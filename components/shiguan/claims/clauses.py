@@ -7,6 +7,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
+from shiguan.claims.dates import dates_in
 from shiguan.claims.tokens import (
     PARTICIPLES,
     WORDS,
@@ -35,6 +36,8 @@ DOUBTS = REPORTS | WORDS["supposed"] | (WORDS["unreal"] - {"to"})
 """What says that something may not be so."""
 SETS_OFF = frozenset({",", "，", "),", "—", "–"})
 """What sets an aside off."""
+OF_ALL = (WORDS["quantifiers"] - {"only", "most", "those"}) | WORDS["of_all"]
+"""With one of these a sentence is about all, or none."""
 LEADS = (WORDS["adverbial"] - {"having", "being", "apart", "without"}) | {"as", "according"}
 """What a phrase in front of a clause opens with: in Acre, he sold the town."""
 CUTS = (WORDS["before"] - JOINS - {"as"}) | WORDS["subjects"] | REPORTS | DENIES
@@ -51,9 +54,7 @@ _OF_TIME_OR_CAUSE = frozenset({"when", "where", "while", "because", "since", "as
 _PREPOSITIONS = (WORDS["after"] | WORDS["adverbial"] | {"of"}) - WORDS["before"] - {"before", "after"}
 _ARE = WORDS["be"] | {"become", "became"}
 _INVERTED = frozenset({"had", "were", "should"})
-_IN_DATE, _OPENS_DATE = WORDS["units_of_date"] | WORDS["when"] | {"of"}, WORDS["dated"] | WORDS["when"]
 _BEFORE = WORDS["before"] | WORDS["units_of_date"] | WORDS["when"]
-_LONGEST_DATE = 10
 # What somebody does upon a wish begins so, and says within so many characters that he does not.
 _THEN, _LONGEST_REPLY = re.compile("[乃遂]"), 4
 # So many words behind a comma may only say who says so: he claimed.
@@ -203,14 +204,7 @@ class Clauses:
     @cached_property
     def dates(self) -> list[Span]:
         """The phrases that say when: in 1778, 天宝十四载十一月."""
-        found: list[Span] = []
-        at = 0
-        while at < len(self.tokens):
-            end = self._end_of_date(at)
-            if end:
-                found.append((at, end))
-            at = end or at + 1
-        return found
+        return dates_in(self.tokens)
 
     @cached_property
     def _dated(self) -> frozenset[int]:
@@ -219,28 +213,6 @@ class Clauses:
     @cached_property
     def _ends_of_dates(self) -> dict[int, int]:
         return dict(self.dates)
-
-    def _end_of_date(self, at: int) -> int:
-        end, is_date, tokens = at, False, self.tokens
-        while end < min(len(tokens), at + _LONGEST_DATE):
-            token = tokens[end]
-            if token.breaks and end > at and not token.number:
-                break
-            is_span = token.key in ("to", "until") and tokens[at].key == "from"
-            if token.number is None and not is_span and token.key not in (_IN_DATE if end > at else _OPENS_DATE):
-                break
-            is_date = is_date or self._is_date(end)
-            end += 1
-        return end if is_date else 0
-
-    def _is_date(self, at: int) -> bool:
-        number = self.tokens[at].number
-        if number is None:
-            return False
-        counted = at + 1 < len(self.tokens) and self.tokens[at + 1].key in WORDS["units_of_date"]
-        likely = number.kind == "number" and any(100 <= value <= 2100 for value in number.values)
-        led = at > 0 and self.tokens[at - 1].key in _OPENS_DATE | {"of"}
-        return counted or number.kind in ("year", "month", "day") or (likely and led)
 
     @cached_property
     def _names(self) -> dict[int, int]:
@@ -356,7 +328,9 @@ class Clauses:
         """Return whether some words end with what is the most or first of some: is the longest river."""
         at = next((at for at in range(end - 1, start - 1, -1) if self.tokens[at].key in WORDS["ranks"]), end)
         is_one = at < end and (self.tokens[at].is_han or "the" in self.left_out(at) | self.left_out(max(0, at - 1)))
-        return is_one and not any(map(is_finite, self.tokens[at:end]))
+        # Behind a verb, another at the end is a participle: is the largest ship built.
+        has_verb = any(token.key in BE for token in self.tokens[start:at])
+        return is_one and not any(map(is_finite, self.tokens[at : end - has_verb]))
 
     def ends_alone(self, end: int) -> bool:
         """Return whether what ends there can be cut out of what stands behind it."""
@@ -388,11 +362,22 @@ class Clauses:
     def _is_taken_back(self, end: int) -> bool:
         """Return whether a remark behind a comma makes what was said before it a condition or somebody's opinion."""
         remark = self.tokens[end : min(self.end_of_phrase(end), end + 1 + _LONGEST_REMARK)]
-        if says_any(remark[:2], WORDS["takes_back"]) or says_any(remark, WORDS["doubts"] | WORDS["undone"]):
+        if (
+            self._excepts_some(end)
+            or says_any(remark[:2], WORDS["takes_back"])
+            or says_any(remark, WORDS["doubts"] | WORDS["undone"])
+        ):
             return True
         # In Chinese the same characters tell what somebody is called; a verb in front is one more deed of the subject.
         joined = remark[0].key in WORDS["before"] or len(remark) > _LONGEST_REMARK or remark[0].is_han
         return not joined and (remark[0].key in ("said", "says") or says_any(remark[1:], WORDS["reported"]))
+
+    def _excepts_some(self, end: int) -> bool:
+        """Return whether a remark says of whom what is said of all is not so: open daily (closed Mondays)."""
+        remark, said = self.tokens[end : self.end_of_phrase(end)], self.lead(end)
+        is_aside = remark[0].breaks in ("(", "（")
+        bars = says_any(remark[: None if is_aside else 2], WORDS["excepts_some"])
+        return says_any(said, OF_ALL) and (bars or remark[-1].key in WORDS["excepts_if_last"])
 
 
 def read_clauses(text: str) -> Clauses:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise, product
 
 from shiguan.claims.asides import behind_aside
-from shiguan.claims.clauses import DENIES, DOUBTS, LEADS, OPENS_QUOTE, Clauses, read_clauses
+from shiguan.claims.clauses import DENIES, DOUBTS, LEADS, OF_ALL, OPENS_QUOTE, Clauses, read_clauses
 from shiguan.claims.implied import implied
 from shiguan.claims.tokens import (
     WORDS,
@@ -38,6 +38,8 @@ _BEHIND_DOER = WORDS["after"] - WORDS["relative"] - {"and"}
 _NO_DOER = _UNREAL | _BE | WORDS["after"] | {"have", "having"}
 # What stands in brackets, but not behind a number: 5 (thousand).
 _ASIDE = re.compile(r"(?<![\d零〇一二三四五六七八九十百千万亿])(?<!\d )[(（]([^()（）\n]{1,200})[)）]")
+# In so many characters before them stands what they say it of.
+_BEFORE_ASIDE = 80
 # What a text strikes out it does not state.
 _STRUCK = re.compile(r"~~(?=\S)[^~\n]+~~|<(del|s|strike)>[^<\n]*</\1>", re.IGNORECASE)
 # A date stands so near to its clause, in tokens.
@@ -87,11 +89,14 @@ def _blank_notes(passage: str) -> str:
 
 
 def _blank_asides(passage: str) -> str:
-    """Put spaces in the place of what stands in brackets, unless it doubts or denies what it stands in."""
+    """Put spaces in the place of what stands in brackets, unless it doubts, denies or limits what it stands in."""
 
     def blank(aside: re.Match[str]) -> str:
         tokens = read_tokens(aside[1])
         doubts = says_any(tokens, DOUBTS) or says_any(tokens[:1], WORDS["limits"])
+        if says_any(tokens, WORDS["excepts_some"]) and tokens[0].key not in WORDS["relative"]:
+            before = passage[max(0, aside.start() - _BEFORE_ASIDE) : aside.start()]
+            doubts = doubts or says_any(read_tokens(before), OF_ALL)
         return aside[0] if doubts or not tokens else " " * len(aside[0])
 
     return _ASIDE.sub(blank, passage)

@@ -33,6 +33,8 @@ STATED = [
     ("In fact, Otto was the richest man.", "Otto was the richest man."),
     ("The largest ship became the first prize in 1310.", "The largest ship became the first prize."),
     ("A few settlers died in May.", "A few settlers died."),
+    ("The museum is open daily, but nobody visits it.", "The museum is open daily."),
+    ("Otto's was the richest house, and the largest ship sank in Acre.", "The largest ship sank in Acre."),
     ("The museum is open ~~every day~~ on Sundays.", "The museum is open on Sundays."),
     ("Otto built the wall of Acre. Except for Karl, all fled.", "Otto built the wall of Acre."),
     ("The loop runs while count==limit holds.", "The loop runs while count == limit holds."),
@@ -322,10 +324,18 @@ CHANGED = [
     ("Karl was killed by Otto?", "Otto killed Karl."),
     ("All members may vote in May, with the exception of students.", "All members may vote."),
     ("The museum is open every day. Mondays are excepted.", "The museum is open every day."),
+    # What is said of all, with those of whom it is not so; the most of some, with what they are.
+    ("The museum is open daily (closed Mondays).", "The museum is open daily."),
+    ("The museum is open daily, but not on Mondays.", "The museum is open daily."),
+    ("All members may vote, but students may not.", "All members may vote."),
+    ("No dogs are allowed, but guide dogs are.", "No dogs are allowed."),
+    ("Nobody was hurt, but for two sailors.", "Nobody was hurt."),
+    ("The Marigold was the largest ship built in Acre.", "The Marigold was the largest ship built."),
 ]
 
 # A passage that says the claim with something between commas, which the claim leaves out.
 LEFT_OUT = [
+    ("Every year the town (which had no walls) held a fair.", "Every year the town held a fair."),
     ("The king, who had returned from the north, gave them land.", "The king gave them land."),
     ("An Lushan, the governor of Fanyang, rebelled in 755.", "An Lushan rebelled in 755."),
     ("Shi Siming, a friend of An Lushan, took Luoyang again.", "Shi Siming took Luoyang again."),
