@@ -47,6 +47,7 @@ _NEGATIVES = frozenset({"not", "never", "no", "neither", "none", "nobody", "few"
 # What these say is so only with all that follows, up to a further predicate: no one may sell wine on Sundays.
 _BOUNDED, _GOES_ON = _NEGATIVES | set("only may cannot nothing 不 未 无 莫 勿".split()), JOINS | set("而及并且")
 _AMONG = frozenset("in among amongst of within across 在 于".split())
+_CASES = frozenset({"where", "when", "whenever", "wherever", "once"})
 _LEAVES_OPEN = (WORDS["unreal"] - {"to"}) | {"only", "even"}
 _IF = WORDS["takes_back"] - {"or", "before", "until", "till"}
 _UNKNOWN = _LEAVES_OPEN | _NEGATIVES | REPORTS | {"to"}
@@ -293,6 +294,8 @@ class Clauses:
         before = self.tokens[at - 1]
         if before.key == "后" and self.tokens[at].key in WORDS["later"]:
             return False
+        if before.key == "中" and says_any(self.lead(at), _LIMITS):  # 小说中
+            return False
         lead = "".join(token.key for token in self.lead(at))
         is_left_out = before.key in _BEFORE or lead in WORDS["leads"] or self._is_known(at)
         return (is_left_out and not self._is_bound(at)) or at in self._ends_of_dates.values()
@@ -322,6 +325,9 @@ class Clauses:
         is_place = (lead[0].key in _AMONG or is_within) and self.behind_date(at - len(lead)) < at
         is_place = is_place and (len(lead) > 2 or lead[-1].is_capital or lead[-1].is_han or self.has_article(at - 1))
         limits = says_any(lead, _LIMITS) and (lead[0].key in WORDS["adverbial"] or is_within)
+        # Where the tenant is absent, the landlord may enter.
+        is_case = lead[0].key in _CASES and says_any(self.tokens[at : self.end_of_phrase(at)], WORDS["of_rules"])
+        limits = limits or is_case
         return len(lead) <= _LONGEST_LEAD and (limits or (is_place and self._ranks(at, self.end_of_phrase(at))))
 
     def _ranks(self, start: int, end: int) -> bool:
@@ -356,6 +362,7 @@ class Clauses:
         is_bounded = self._ranks(end - len(lead), end) and self.behind_date(end) == end
         is_bounded = is_bounded or any(one.key in _BOUNDED or "n't" in one.key for one in lead)
         is_unreal = says_any(tokens[end : end + 3], WORDS["unreal_places"])
+        is_unreal = is_unreal or (following[0] in ("in", "among") and says_any(tokens[end : end + 3], WORDS["studied"]))
         is_unreal = is_unreal or (is_bounded and following[0] not in _GOES_ON)
         return but or is_range or is_unreal or following[:2] == ["and", "half"]
 

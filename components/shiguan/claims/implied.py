@@ -10,6 +10,8 @@ _IS, _HE = frozenset({"is", "was"}), frozenset({"he", "she", "it"})
 _PERSONS, _IN = _HE - {"it"} | {"his", "her", "him", "who"}, frozenset({"in", "at", "from", "near", "on"})
 _PRONOUNS = _PERSONS | WORDS["pronouns"] | {"them"}
 _LINKS = WORDS["after"] | WORDS["adverbial"] | {"of", "as", "or", "'s"}
+# Between them and a name it is not told as a fact of that one: it shows how Karl, Otto rather than Karl.
+_OF_OTHERS = WORDS["known"] | WORDS["limits"] | REPORTS | frozenset({"how", "than"})
 _WAS, _WERE, _HAD, _OF = (Token(word, "", 0, 0, None, "", False, False) for word in ("was", "were", "had", "of"))
 _THEN = frozenset("后曾并又")
 # How long what is said in passing, and what is said of somebody, may be, in tokens.
@@ -96,7 +98,7 @@ def _joined(there: Clauses, start: int, verb: int, end: int) -> Implied:
     if verb == start or tokens[start].key in CUTS or tokens[verb].key in WORDS["present"]:
         return
     name = next((at for at in range(verb, start, -1) if not tokens[at - 1].is_capital), start)
-    if start < name < verb and not says_any(tokens[start:name], _LINKS | JOINS):
+    if start < name < verb and not says_any(tokens[start:name], _LINKS | JOINS | _OF_OTHERS):
         start = name
         yield tokens[start:verb], (verb, end)
     has_other = False

@@ -34,6 +34,8 @@ STATED = [
     ("The largest ship became the first prize in 1310.", "The largest ship became the first prize."),
     ("A few settlers died in May.", "A few settlers died."),
     ("The museum is open daily, but nobody visits it.", "The museum is open daily."),
+    ("When the king died, the queen could sell the house.", "The queen could sell the house."),
+    ("The brave captain Otto led the army.", "Otto led the army."),
     ("Otto's was the richest house, and the largest ship sank in Acre.", "The largest ship sank in Acre."),
     ("The museum is open ~~every day~~ on Sundays.", "The museum is open on Sundays."),
     ("Otto built the wall of Acre. Except for Karl, all fled.", "Otto built the wall of Acre."),
@@ -331,6 +333,12 @@ CHANGED = [
     ("No dogs are allowed, but guide dogs are.", "No dogs are allowed."),
     ("Nobody was hurt, but for two sailors.", "Nobody was hurt."),
     ("The Marigold was the largest ship built in Acre.", "The Marigold was the largest ship built."),
+    # What is shown in a play or was undone, so in one case only, or of those who were studied; another in place of him.
+    ("The play shows how Karl murdered his brother.", "Karl murdered his brother."),
+    ("Karl was elected in May, but the election was annulled.", "Karl was elected in May."),
+    ("Where the tenant is absent, the landlord may enter.", "The landlord may enter."),
+    ("The drug reduces pain in mice.", "The drug reduces pain."),
+    ("Karl rather than Otto led the army.", "Otto led the army."),
 ]
 
 # A passage that says the claim with something between commas, which the claim leaves out.

@@ -5,6 +5,7 @@ import pytest
 from shiguan.claims.restatement import restates
 
 STATED = [
+    ("城中王渊守潼关三年。", "王渊守潼关三年。"),
     # The other voice, 被 for 为…所, and the place behind the verb.
     ("丙申，突厥杀刘武周于白道。", "丙申，刘武周被突厥杀于白道。"),
     ("丙申，斩裴炎于都亭。", "丙申，裴炎被斩于都亭。"),
@@ -42,6 +43,8 @@ CHANGED = [
     ("博物馆每天开放于上午九点，周一除外。", "博物馆每天开放。"),
     ("博物馆每天开放（周末例外）。", "博物馆每天开放。"),
     ("博物馆每天开放（周一闭馆）。", "博物馆每天开放。"),
+    ("未经许可，不得入内。", "不得入内。"),
+    ("小说中王渊守潼关三年。", "王渊守潼关三年。"),
     # Another era, an era that nobody named, another century, no certain number.
     ("咸亨二年薨，赠荆州都督。", "显庆二年薨，赠荆州都督。"),
     ("十九年二月庚戌，如洛阳宫。", "开元十九年二月庚戌，如洛阳宫。"),
