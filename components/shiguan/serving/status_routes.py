@@ -13,6 +13,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from shiguan import __version__
 from shiguan.engine.loading import has_model
+from shiguan.errors import ConfigurationError
 from shiguan.serving.authentication import Reader
 from shiguan.serving.error_replies import ApiError
 from shiguan.serving.telemetry import REGISTRY
@@ -91,12 +92,17 @@ async def rag_health(request: Request, principal: Reader) -> dict[str, Any]:
     """Report what is served, and its state."""
     state = request.app.state
     good, parts = await state.readiness.ready()
+    try:
+        model = has_model(state.settings.deployment)
+    except ConfigurationError as error:  # its `models.yml` was broken after the start
+        logger.warning("Whether there is a model is unknown: {error}", error=str(error))
+        good, model, parts["models"] = False, False, "failed"
     return {
         "status": "ready" if good else "degraded",
         "version": __version__,
         "deployment": state.settings.deployment,
         "modes": state.modes,
-        "model": has_model(state.settings.deployment),
+        "model": model,
         "role": principal.role,
         "parts": parts,
         "limits": {

@@ -98,6 +98,17 @@ async def test_health_is_told_at_its_address(served):
     assert (await served("/health")).status == 200
 
 
+async def test_health_is_told_while_the_file_of_models_is_broken(served, monkeypatch, tmp_path):
+    (tmp_path / "embedded").mkdir()
+    (tmp_path / "embedded" / "models.yml").write_text("models: [")
+    monkeypatch.setenv("SHIGUAN_PIPELINES_DIR", str(tmp_path))
+    health = await served("/api/v1/rag/health")
+    assert health.status == 200
+    assert (health.json["status"], health.json["model"], health.json["parts"]) == (
+        "degraded", False, {"models": "failed"}
+    )  # fmt: skip
+
+
 async def test_a_batch_of_texts_has_its_other_fields_in_common(served):
     body = {"queries": [QUESTION, "", "茶叶用多少度的水冲泡？"], "mode": "advanced", "top_k": 1}
     results = (await served("/api/v1/rag/batch", body)).json["results"]
