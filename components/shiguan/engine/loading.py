@@ -12,6 +12,7 @@ import yaml
 
 from shiguan.checking.definition import CONVERSATION, PASSAGE_WRITER
 from shiguan.checking.pipeline_check import check_pipeline
+from shiguan.checking.reading import UnreadableFile, read_pipeline_file
 from shiguan.errors import ConfigurationError
 from shiguan.llm.model_settings import read_model_roles
 from shiguan.resources import install_command, read_yaml, resource_folder
@@ -268,9 +269,9 @@ def _read_models(deployment: str) -> dict[str, Any] | None:
     """Read and check a deployment's `models.yml`, if it has one."""
     path = _file(deployment, "models")
     try:
-        section = read_yaml(path) if path else None
+        section = read_pipeline_file(path).content if path and read_yaml(path) is not None else None
         read_model_roles(section)
-    except (yaml.YAMLError, ValueError, TypeError, OSError) as error:
+    except (yaml.YAMLError, UnreadableFile, ValueError, TypeError, OSError) as error:
         raise ConfigurationError(
             f"{path} cannot be used: {' '.join(str(error).split())[:300]} Correct it; docs/models.md shows the file."
         ) from error

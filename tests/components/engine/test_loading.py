@@ -248,6 +248,7 @@ def test_without_the_file_every_role_is_the_endpoint_of_the_environment(pipeline
         ("spare: []", "spare"),
         ("models: [{name: a, base_url: ftp://x}]", "must begin with http"),
         ("models: [{name: 2024-02-31}]", "day is out of range"),
+        ("models: [{name: a, model: small, model: big}]\nroles: {answer: [a]}", "The key `model` is repeated"),
     ],
 )
 @pytest.mark.parametrize("read", [lambda: load_pipeline("here", "tiny"), lambda: has_model("here")])
@@ -257,6 +258,13 @@ def test_a_file_of_models_that_cannot_be_used_is_named_with_what_is_wrong(pipeli
         read()
     assert why in str(raised.value)
     assert "docs/models.md" in str(raised.value)
+
+
+@pytest.mark.parametrize("text", ["", "# models: [{name: small}]\n"])
+def test_a_file_of_models_with_nothing_in_it_is_as_no_file(pipelines, text):
+    pipelines(with_generators(GOOD))
+    pipelines(text, mode="models")
+    assert load_pipeline("here", "tiny").get_component("plain").models is None
 
 
 def test_a_deployment_has_a_model_if_one_of_its_file_can_be_called(pipelines, monkeypatch):
