@@ -2,7 +2,6 @@
 
 import inspect
 import re
-import reprlib
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
@@ -12,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 from haystack import logging
 from pydantic import TypeAdapter, ValidationError
 
-from shiguan.errors import RefusedError
+from shiguan.errors import RefusedError, shown
 from shiguan.tenants import guard_methods
 
 logger = logging.getLogger(__name__)
@@ -158,7 +157,7 @@ def _check_owner(_store: ConversationStore, _name: str, given: dict[str, Any]) -
     tenant_id = given["tenant_id"]
     if not isinstance(tenant_id, str) or not tenant_id.strip() or re.search("[\ud800-\udfff\0]", tenant_id):
         raise RefusedError(
-            f"A conversation was asked for without a tenant (`tenant_id` is {reprlib.repr(tenant_id)}). Every "
+            f"A conversation was asked for without a tenant (`tenant_id` is {shown(tenant_id)}). Every "
             "request names whose conversations it may see; pass the tenant's id."
         )
     if "conversation_id" in given:
@@ -169,7 +168,7 @@ def check_conversation_id(conversation_id: Any) -> None:
     """Refuse what can be no id, whoever asks and whatever is stored."""
     if not isinstance(conversation_id, str) or not re.fullmatch(CONVERSATION_ID, conversation_id):
         raise RefusedError(
-            f"{reprlib.repr(conversation_id)} is no id of a conversation. Expected 1 to 128 letters, digits and "
+            f"{shown(conversation_id)} is no id of a conversation. Expected 1 to 128 letters, digits and "
             "`_.:-`, the first a letter, a digit or `_`. Choose another id."
         )
 

@@ -21,6 +21,11 @@ A message has three parts: what happened with the values, what was expected, wha
 Python calls stay `ValueError` and `TypeError`.
 """
 
+import reprlib
+
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = 80
+
 
 class ShiguanError(Exception):
     """Base of all errors that Shiguan raises on purpose; its message is written for the person who reads it."""
@@ -123,3 +128,11 @@ def error_behind(error: BaseException | None) -> ShiguanError | None:
     while error is not None and not isinstance(error, ShiguanError):
         error = error.__cause__
     return error
+
+
+def shown(value: object) -> str:
+    """Return a value for a message, shortened; Python itself writes no number of more than 4,300 digits."""
+    try:
+        return _SHORT.repr(value)
+    except ValueError:
+        return f"too large to be shown ({type(value).__name__})"

@@ -3,7 +3,6 @@
 import inspect
 import math
 import re
-import reprlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -11,7 +10,7 @@ from copy import copy
 from functools import wraps
 from typing import Any, Protocol, Self, runtime_checkable
 
-from shiguan.errors import RefusedError
+from shiguan.errors import RefusedError, shown
 
 TENANT_FIELD = "meta.tenant_id"
 _SAFE = frozenset(
@@ -98,7 +97,7 @@ def _check_condition(node: Any) -> None:
     problem = _problem(node)
     if problem is not None:
         raise RefusedError(
-            f"`filters` is not a Haystack filter, {problem}: {reprlib.repr(node)}. Expected `field`, `operator` and "
+            f"`filters` is not a Haystack filter, {problem}: {shown(node)}. Expected `field`, `operator` and "
             "`value`, or `operator` (AND, OR, NOT) and `conditions`; for example "
             '{"field": "meta.source", "operator": "==", "value": "book.epub"}.'
         )
@@ -171,7 +170,7 @@ def tenant_of(filters: dict[str, Any]) -> str:
     found = {condition["value"] for condition in conditions if "field" in condition and names_tenant(condition)}
     if not names_tenant(filters) or len(found) != 1:
         raise RefusedError(
-            f"Filters name no tenant, or several: {reprlib.repr(filters)}. Expected those of a `TenantFilter`. Connect "
+            f"Filters name no tenant, or several: {shown(filters)}. Expected those of a `TenantFilter`. Connect "
             "`TenantFilter.filters`."
         )
     return str(found.pop())
@@ -266,7 +265,7 @@ class TenantGuarded:
         owners = {document.meta.get("tenant_id") for document in given["documents"]} if self._scoped else set()
         for owner in sorted(owners - {asking}, key=str) if asking else ():
             raise RefusedError(
-                f"`{type(self).__name__}.{name}` was given a document of the tenant {reprlib.repr(owner)} while the "
+                f"`{type(self).__name__}.{name}` was given a document of the tenant {shown(owner)} while the "
                 f"pipeline runs for {asking!r}. Send all documents through the `SourceStamper`."
             )
 
@@ -283,7 +282,7 @@ class TenantGuarded:
             )
         if named is None:
             raise RefusedError(
-                f"`{type(self).__name__}.{name}` was called without a tenant: filters are {reprlib.repr(filters)}. "
+                f"`{type(self).__name__}.{name}` was called without a tenant: filters are {shown(filters)}. "
                 f'Expected {{"field": "{TENANT_FIELD}", "operator": "==", "value": …}}, alone or among the '
                 "conditions of the outermost AND, as `TenantFilter` makes it. To maintain all tenants' documents, "
                 "call it on `store.unscoped()`."

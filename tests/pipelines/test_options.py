@@ -7,6 +7,7 @@ import pytest
 from tests.doubles.small_library import TENANT
 
 from shiguan.cli import main
+from shiguan.engine.options import read_options
 from shiguan.engine.runner import Runner
 from shiguan.errors import RefusedError
 from shiguan.serving.engine import AnswerRequest
@@ -70,6 +71,24 @@ def test_a_wrong_option_is_refused_in_all_interfaces_with_what_is_allowed(name, 
     by_argparse = {"cli"} if name == "top_k" else set()
     for interface, text in told.items():
         assert interface in by_argparse or said in text, (interface, text)
+
+
+HUGE = 10**5000  # Python writes no number of so many digits
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        *({name: HUGE} for name in ("top_k", "temperature", "when", "conversation_id", "budget")),
+        *({"budget": {unit: -HUGE}} for unit in ("calls", "seconds", "hours")),
+        {"sources": [HUGE]},
+        {"sections": "x" * 100_000},
+    ],
+)
+def test_a_value_that_cannot_be_written_whole_is_refused_shortly(given):
+    with pytest.raises(RefusedError, match=f"{next(iter(given))}.* cannot be used") as refused:
+        read_options(given)
+    assert len(str(refused.value)) < 400
 
 
 @pytest.fixture(scope="module")

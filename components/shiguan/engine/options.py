@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError, ValidationInfo, field_validator
 
 from shiguan.conversations import CONVERSATION_ID, check_conversation_id
-from shiguan.errors import ConfigurationError, RefusedError
+from shiguan.errors import ConfigurationError, RefusedError, shown
 from shiguan.llm.model_settings import Budget, read_budget
 from shiguan.llm.prompts import check_layer, load_prompt_data
 from shiguan.resources import resource_folder
@@ -220,5 +220,5 @@ def read_options(given: Mapping[str, Any]) -> AskOptions:
             known = ", ".join(AskOptions.model_fields)
             raise RefusedError(f"There is no option `{name[:40]}`. Known: {known}. Correct the name.") from error
         reason = fault.get("ctx", {}).get("error")
-        expected = f"{fault['msg']}, got {str(fault['input'])[:80]!r}. Correct it." if reason is None else str(reason)
+        expected = f"{fault['msg']}, got {shown(fault['input'])}. Correct it." if reason is None else str(reason)
         raise RefusedError(f"The option `{name}` cannot be used: {expected}") from error

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, Field, ValidationError, field_validator, model_validator
 
-from shiguan.errors import ConfigurationError, RefusedError
+from shiguan.errors import ConfigurationError, RefusedError, shown
 
 Role = Literal["answer", "answer_strong", "helper", "judge"]
 """The roles of callers: writing answers, writing hard ones, helping on the way, judging an answer."""
@@ -206,6 +206,6 @@ def read_budget(given: Any) -> Budget:
         fault = error.errors(include_url=False)[0]
         place = ".".join(str(step) for step in fault["loc"])
         raise RefusedError(
-            f"The budget cannot be used: `{place or 'budget'}` is {str(fault['input'])[:80]!r}. Expected `calls`, a "
+            f"The budget cannot be used: `{place or 'budget'}` is {shown(fault['input'])}. Expected `calls`, a "
             "whole number, and `seconds`, a number, neither below 0. Correct it."
         ) from None
