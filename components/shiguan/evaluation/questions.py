@@ -114,15 +114,14 @@ def read_golden_set(path: Path) -> QuestionSet:
 
 def _golden_question(name: str, row: dict[str, Any], place: str) -> Question:
     gold = tuple(_gold_passages(row.get("gold"), place))
-    answers, answerable = row.get("answers") or [], row.get("answerable", not _meta(row).get("unanswerable", False))
-    if not isinstance(answers, list) or not all(isinstance(item, str) and item.strip() for item in answers):
-        raise RefusedError(f"{place}: `answers` must be a list of texts, got {answers!r:.60}. Correct the line.")
+    question = replace(_question(name, row, place), gold=gold)
+    answers, answerable = question.answers, row.get("answerable", not _meta(row).get("unanswerable", False))
     if answerable is not bool(answers or gold):
         raise RefusedError(
             f'{place}: an answerable question has answers or gold passages, and one with `"answerable": false` has '
             f"neither; `answerable` is {answerable!r}. Correct the line."
         )
-    return replace(_question(name, row, place), answers=answers, answerable=answerable, gold=gold)
+    return replace(question, answerable=answerable)
 
 
 def _question(name: str, row: dict[str, Any], place: str) -> Question:
@@ -131,12 +130,15 @@ def _question(name: str, row: dict[str, Any], place: str) -> Question:
         *history, last = _turns(row["turns"], place)
         text = last["content"]
     else:
-        text, history = str(field_of(row, ("text", "question"), place)), _turns(row.get("history") or [], place)
+        text, history = _text_of(row, ("text", "question"), place), _turns(row.get("history") or [], place)
         if not text.strip():
             raise RefusedError(f"{place} has an empty question. Write one, or remove the line.")
+    answers = row.get("answers") or []
+    if not isinstance(answers, list) or not all(isinstance(item, str) and item.strip() for item in answers):
+        raise RefusedError(f"{place}: `answers` must be a list of texts, got {answers!r:.60}. Correct the line.")
     stratum = str(row.get("type") or _meta(row).get("stratum") or "")
     language = str(row.get("language") or row.get("lang") or _meta(row).get("lang") or UNKNOWN)
-    return Question(name, text, history=history, stratum=stratum, language=language)
+    return Question(name, text, answers=answers, history=history, stratum=stratum, language=language)
 
 
 def _meta(row: dict[str, Any]) -> dict[str, Any]:
@@ -147,9 +149,17 @@ def _turns(turns: Any, place: str) -> list[dict[str, Any]]:
     if not isinstance(turns, list) or not all(isinstance(turn, dict) for turn in turns):
         raise RefusedError(f'{place}: expected a list of turns {{"role", "content"}}, got {turns!r:.80}. Correct it.')
     return [
-        {"role": str(field_of(turn, ("role",), place)), "content": str(field_of(turn, ("content", "text"), place))}
+        {"role": str(field_of(turn, ("role",), place)), "content": _text_of(turn, ("content", "text"), place)}
         for turn in turns
     ]
+
+
+def _text_of(row: dict[str, Any], names: tuple[str, ...], place: str) -> str:
+    text = field_of(row, names, place)
+    if not isinstance(text, str):
+        name = next(name for name in names if row.get(name) is not None)
+        raise RefusedError(f"{place}: `{name}` must be a text, got {text!r:.60}. Correct the line.")
+    return text
 
 
 def _gold_passages(listed: Any, place: str) -> Iterator[GoldPassage]:
@@ -185,10 +195,7 @@ def read_retrieval_set(
     documents = {name: len(str(field_of(row, ("text",), place))) for place, name, row in rows}
     lines = {name: (place, row) for place, name, row in unique_rows(queries, "question")}
     # A broken question is refused whether it is asked or not.
-    questions = {
-        name: replace(_question(name, row, place), answers=[str(answer) for answer in row.get("answers") or []])
-        for name, (place, row) in lines.items()
-    }
+    questions = {name: _question(name, row, place) for name, (place, row) in lines.items()}
     grades = _read_grades(qrels, documents, questions)
     unjudged = [query_id for query_id in questions if query_id not in grades]
     if unjudged and (not grades or not skip_unjudged):

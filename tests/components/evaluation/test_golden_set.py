@@ -65,6 +65,8 @@ def test_queries_of_a_retrieval_set_are_read_as_they_are(tmp_path):
         ({**GOOD, "gold": [{"doc_id": "d", "start": 6, "end": 3}]}, "`gold` must be a list"),
         ({"question": "When?", "answers": ["755"]}, "no `id`"),
         ({"id": "1", "question": " ", "answers": ["755"]}, "empty question"),
+        ({**GOOD, "question": ["When?"]}, "`question` must be a text"),
+        ({**GOOD, "history": [{"role": "user", "content": {"text": "An Lushan?"}}]}, "`content` must be a text"),
     ],
 )
 def test_a_row_that_could_never_be_right_is_refused(tmp_path, row, words):
