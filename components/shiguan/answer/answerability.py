@@ -28,7 +28,7 @@ _BETWEEN_LANGUAGES = 0.07
 
 # What the judge's log-odds count for, here and in the order of quotations, and those from which on they speak for an
 # answer, by the question's language (bench/judge/README.md).
-ODDS_SHARE, NEITHER = 0.75, {"en": -1.6, "zh": -1.0}
+ODDS_SHARE, NEITHER = 0.75, {"en": -1.75, "zh": -0.95}
 
 # How many passages behind the nearest one are what it stands out from; three, or all, tell as much.
 _BEHIND = 5

@@ -36,7 +36,7 @@ _LEARNED = {
 _LOWER = 0.09
 # What the judge's log-odds count for, and those from which on they speak for a claim; none is surer than the last
 # (bench/judge/README.md). In Chinese, where the projection was learned, it keeps more, true ones and false ones.
-_JUDGED, _NEITHER, _LEAST = 0.045, -2.25, 0.018
+_JUDGED, _NEITHER, _LEAST = 0.065, -1.9, 0.018
 
 logger = logging.getLogger(__name__)
 

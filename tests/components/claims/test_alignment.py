@@ -181,10 +181,10 @@ def test_what_is_told_in_other_words_is_likelier_than_what_is_invented_in_those_
 def test_the_judge_raises_and_lowers_an_alignment(monkeypatch):
     place = (0, len(PIER))
     found = []
-    for odds in (-4.25, -2.25, 1.75):
+    for odds in (-3.9, -1.9, 2.1):
         monkeypatch.setattr("shiguan.claims.alignment._log_odds", lambda *_, odds=odds: odds)
         found.append(Alignment().confirmed("The ice took it.", PIER, place, 0.5))
-    assert found == [pytest.approx(one) for one in (0.41, 0.5, 0.68)]
+    assert found == [pytest.approx(one) for one in (0.37, 0.5, 0.76)]
     assert Alignment().confirmed("Das Eis nahm ihn mit sich fort.", PIER, place, 0.5) == 0.5
 
 
