@@ -51,7 +51,8 @@ _CLASSICAL_SCALE = 1.45
 _EMPHASIS = re.compile(r"\*+|`+|^#+\s+")
 _LABEL = re.compile(r"^\s*\*\*([^*]{1,60})\*\*\s*[:：]?|^\s*\*\*([^*]{1,60}[:：])\*\*")
 _TITLE, _WORD = re.compile(r"^\s*(?:#{1,6}\s|\*\*[^*]+\*\*[:：]?\s*$)"), re.compile(r"[^\W\d_]+")
-_NEXT_ITEM = re.compile(r"(?<=[.!?。！？;；:：])\s+\d{1,2}[.)]\s*$")
+# The number of the next item of a list; behind a colon only the first: in `2019: 12.` it is what is counted.
+_NEXT_ITEM = re.compile(r"(?:(?<=[.!?。！？;；])\s+\d{1,2}|(?<=[:：])\s+1)[.)]\s*$")
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,7 @@ _NEGATIVES = frozenset({"not", "never", "no", "neither", "none", "nobody", "few"
 _BOUNDED, _GOES_ON = _NEGATIVES | set("only may cannot nothing 不 未 无 莫 勿".split()), JOINS | set("而及并且")
 _AMONG = frozenset("in among amongst of within across 在 于".split())
 _CASES = frozenset({"where", "when", "whenever", "wherever", "once"})
+_IN_GENERAL = frozenset({"is", "are", "has", "have"})
 _LEAVES_OPEN = (WORDS["unreal"] - {"to"}) | {"only", "even"}
 _IF = WORDS["takes_back"] - {"or", "before", "until", "till"}
 _UNKNOWN = _LEAVES_OPEN | _NEGATIVES | REPORTS | {"to"}
@@ -350,6 +351,8 @@ class Clauses:
         if after.breaks:
             return not self._is_taken_back(end)
         behind = self.end_of_phrase(end)
+        if after.key in _CASES and says_any(self.tokens[end:behind], _IN_GENERAL):  # raises it when the list is empty
+            return False
         return behind == len(self.tokens) or self.tokens[behind].stops or self.tokens[behind].key not in _IF
 
     def _is_limited(self, end: int) -> bool:

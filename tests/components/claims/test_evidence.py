@@ -120,7 +120,9 @@ def test_a_modern_retelling_of_a_classical_passage_is_supported_and_an_invention
     [
         ("**Tech Support**: they call you.", "tech support: they call you."),
         ("He used `grep` *often*.", "He used grep often."),
-        ("There are three of them: 2.", "There are three of them:"),
+        ("There are three of them: 1.", "There are three of them:"),
+        ("They fled; 2.", "They fled;"),
+        ("Revenue, in millions: 2019: 12.", "Revenue, in millions: 2019: 12."),
     ],
 )
 def test_markdown_is_taken_off(sentence, plain):

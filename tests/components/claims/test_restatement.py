@@ -36,6 +36,7 @@ STATED = [
     ("The museum is open daily, but nobody visits it.", "The museum is open daily."),
     ("When the king died, the queen could sell the house.", "The queen could sell the house."),
     ("The brave captain Otto led the army.", "Otto led the army."),
+    ("The captain sold the ship when the king was dead.", "The captain sold the ship."),
     ("Otto's was the richest house, and the largest ship sank in Acre.", "The largest ship sank in Acre."),
     ("The museum is open ~~every day~~ on Sundays.", "The museum is open on Sundays."),
     ("Otto built the wall of Acre. Except for Karl, all fled.", "Otto built the wall of Acre."),
@@ -338,6 +339,7 @@ CHANGED = [
     ("Karl was elected in May, but the election was annulled.", "Karl was elected in May."),
     ("Where the tenant is absent, the landlord may enter.", "The landlord may enter."),
     ("The drug reduces pain in mice.", "The drug reduces pain."),
+    ("The function raises ValueError when the list is empty.", "The function raises ValueError."),
     ("Karl rather than Otto led the army.", "Otto led the army."),
 ]
 
