@@ -89,7 +89,7 @@ def test_without_a_claim_or_a_passage_nothing_is_said(judge, claim, passage):
 def test_the_window_that_supports_a_claim_decides_in_a_long_passage(judge):
     filler = "The weather was fine and the harvest was good that year. " * 60
     far, without = judge.verdicts([(TRUE, filler + PASSAGE + filler), (TRUE, filler)])
-    assert far.supported > 20 * without.supported
+    assert far.supported > 100 * without.supported
 
 
 @pytest.mark.parametrize(
