@@ -45,12 +45,11 @@ def retrieved(questions: Iterable[sets.Question], bench: Bench) -> Iterator[Exam
             for document in documents[:_READ_WHOLE]:
                 shown += _stretches(document.content or "")
             judged = [(text, claim) for text in dict.fromkeys(shown) if (claim := _claim(one, text))]
+            answering = [pair for pair in judged if pair[1].label == ANSWERED]
             others = [pair for pair in judged if pair[1].label == NOT_ANSWERED]
-            most = _NOT_ANSWERED if len(others) < len(judged) else 1
-            left_out = sets.seeded(one.text).sample(others, max(0, len(others) - most))
-            for text, claim in judged:
-                if (text, claim) not in left_out:
-                    yield Example(f"quoted_{one.set}", text, (claim,))
+            most = min(len(others), _NOT_ANSWERED if answering else 1)
+            for text, claim in [*answering, *sets.seeded(one.text).sample(others, most)]:
+                yield Example(f"quoted_{one.set}", text, (claim,))
 
 
 def chapter_files(folder: Path, chapters: Mapping[str, Iterable[str]]) -> list[Path]:
