@@ -98,7 +98,8 @@ def _joined(there: Clauses, start: int, verb: int, end: int) -> Implied:
     if verb == start or tokens[start].key in CUTS or tokens[verb].key in WORDS["present"]:
         return
     name = next((at for at in range(verb, start, -1) if not tokens[at - 1].is_capital), start)
-    if start < name < verb and not says_any(tokens[start:name], _LINKS | JOINS | _OF_OTHERS):
+    is_other = says_any(tokens[start:name], _LINKS | JOINS | _OF_OTHERS) or tokens[name - 1].key in WORDS["of_another"]
+    if start < name < verb and not is_other:
         start = name
         yield tokens[start:verb], (verb, end)
     has_other = False

@@ -150,8 +150,9 @@ def is_participle(words: Sequence[Token]) -> bool:
 
 
 def is_enough(tokens: Sequence[Token]) -> bool:
-    """Return whether tokens are too many to stand anywhere by chance."""
-    return sum(_HAN_SHARE if token.is_han else 1 for token in tokens) >= _FEWEST
+    """Return whether tokens are too many to stand anywhere by chance, or a whole clause: Karl fled."""
+    is_clause = len(tokens) == _FEWEST - 1 and is_finite(tokens[1])
+    return is_clause or sum(_HAN_SHARE if token.is_han else 1 for token in tokens) >= _FEWEST
 
 
 def has_one_verb(words: Sequence[Token]) -> bool:

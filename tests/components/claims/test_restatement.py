@@ -27,6 +27,9 @@ STATED = [
     (WAR, "Yes, the rebels took Luoyang with a hundred and fifty thousand men."),
     (WAR, "The rebels took Luoyang."),
     ("An Qingxu slew An Lushan.", "An Lushan was slain by An Qingxu."),
+    ("Karl fled, but Otto did not.", "Karl fled."),
+    ("In 1778, Karl fled. Otto stayed.", "In 1778 Karl fled."),
+    ("The army took the town with no losses.", "The army took the town."),
     (WAR, "No soldiers ever reached Suiyang."),
     (WAR, "Nan Jiyun shot Yin Ziqi in the left eye, and the relieving army arrived three days after the fall."),
     ("Otto built the wall. Karl was wrong. This is true.", "Otto built the wall."),
@@ -177,6 +180,12 @@ CHANGED = [
     ("In 44 BC Otto took the town.", "In 44 Otto took the town."),
     ("The wall was built at a cost of 5 to 10 million.", "The wall was built at a cost of 5."),
     ("The war lasted a year and a half in Acre.", "The war lasted a year."),
+    # A short clause is another's, too.
+    ("Karl fled, but Otto did not.", "Otto fled."),
+    ("Had Karl fled, Otto would have stayed.", "Karl fled."),
+    ("The men of Karl fled. Otto stayed.", "Karl fled."),
+    ("The younger Karl Hale fled. Otto stayed.", "Karl Hale fled."),
+    ("The captain gave the money to nobody.", "The captain gave the money."),
     # Another place of nearly the same name.
     ("The ship reached Equatorial Guinea in May.", "The ship reached Guinea in May."),
     ("They settled in British Columbia in May.", "They settled in Columbia in May."),
