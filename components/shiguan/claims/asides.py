@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from shiguan.claims.clauses import BE, DOUBTS, JOINS, SETS_OFF, Clauses
+from shiguan.claims.clauses import DOUBTS, SETS_OFF, Clauses
+from shiguan.claims.phrases import BE, JOINS
 from shiguan.claims.tokens import PARTICIPLES, WORDS, Span, Token, is_finite, says_any
 from shiguan.reading.text import read_text
 

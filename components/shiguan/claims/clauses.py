@@ -1,60 +1,51 @@
-"""The clauses of a text, read once: where each begins and ends, what leads it, whose verb it has, and who says so."""
+"""What of a text says the same when it stands alone: it is told as a fact, and nothing around it takes from it."""
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
-from shiguan.claims.dates import dates_in
+from shiguan.claims.phrases import ARE, BE, JOINS, REPORTS, Phrases
 from shiguan.claims.tokens import (
+    OPENINGS,
     PARTICIPLES,
     WORDS,
     Span,
     Token,
     is_finite,
     is_participle,
-    joins_names,
     read_tokens,
     says_any,
 )
 from shiguan.reading.edges import barred_spans, spoken_spans
-from shiguan.reading.text import Result, read_text
-from shiguan.text.name_forms import han_names
+from shiguan.reading.text import read_text
+from shiguan.text.languages import is_classical
 
 OPENS_QUOTE = re.compile(r"[“「『«\"]")
-JOINS = frozenset({"and", "but"})
-"""What joins two clauses or predicates, of which each is so."""
-BE = WORDS["be"] | {"have", "has", "had"}
-"""Behind these a verb is a participle."""
-DENIES = WORDS["quantifiers"] | (WORDS["unreal"] - {"to"})
-"""What makes of a clause less than that it is so of somebody."""
-REPORTS = WORDS["reported"] | WORDS["doubts"]
-"""What says that others say so, and whether rightly."""
+JOINS_IN_HAN = frozenset("而但却且并")
 DOUBTS = REPORTS | WORDS["supposed"] | (WORDS["unreal"] - {"to"})
 """What says that something may not be so."""
 SETS_OFF = frozenset({",", "，", "),", "—", "–"})
 """What sets an aside off."""
 OF_ALL = (WORDS["quantifiers"] - {"only", "most", "those"}) | WORDS["of_all"]
 """With one of these a sentence is about all, or none."""
-LEADS = (WORDS["adverbial"] - {"having", "being", "apart", "without"}) | {"as", "according"}
-"""What a phrase in front of a clause opens with: in Acre, he sold the town."""
-CUTS = (WORDS["before"] - JOINS - {"as"}) | WORDS["subjects"] | REPORTS | DENIES
-"""What another subject, or what somebody says, begins with."""
 _LIMITS, _LONGEST_LEAD = WORDS["limits"] - {"first"}, 12
 _NEGATIVES = frozenset({"not", "never", "no", "neither", "none", "nobody", "few"})
 # What these say is so only with all that follows, up to a further predicate: no one may sell wine on Sundays.
 _BOUNDED, _GOES_ON = _NEGATIVES | set("only may cannot nothing 不 未 无 莫 勿".split()), JOINS | set("而及并且")
 _AMONG = frozenset("in among amongst of within across 在 于".split())
 _CASES = frozenset({"where", "when", "whenever", "wherever", "once"})
+_BELIEVED = WORDS["believed"]
 _IN_GENERAL = frozenset({"is", "are", "has", "have"})
 _LEAVES_OPEN = (WORDS["unreal"] - {"to"}) | {"only", "even"}
 _IF = WORDS["takes_back"] - {"or", "before", "until", "till"}
 _UNKNOWN = _LEAVES_OPEN | _NEGATIVES | REPORTS | {"to"}
+# Behind a comma they begin what adds to what was said.
+_ADDING = JOINS | WORDS["relative"] | (WORDS["before"] - {"as"}) | WORDS["adding"]
+# With these, and without a comma, what follows `and` may belong to them.
+_JOINED_IN = REPORTS | WORDS["supposed"] | WORDS["relative"] | _CASES | set("that how until before though".split())
 _OF_TIME_OR_CAUSE = frozenset({"when", "where", "while", "because", "since", "as"})
-_PREPOSITIONS = (WORDS["after"] | WORDS["adverbial"] | {"of"}) - WORDS["before"] - {"before", "after"}
-_ARE = WORDS["be"] | {"become", "became"}
 _INVERTED = frozenset({"had", "were", "should"})
 _BEFORE = WORDS["before"] | WORDS["units_of_date"] | WORDS["when"]
 # What somebody does upon a wish begins so, and says within so many characters that he does not.
@@ -63,162 +54,23 @@ _THEN, _LONGEST_REPLY = re.compile("[乃遂]"), 4
 _LONGEST_REMARK = 5
 # The longest remark that takes back all that was said, in tokens, and the signs of a question and of an error.
 _LONGEST_DENIAL, _ASKS = 8, re.compile(r"^\s*[?？]|[(（][×✗✘❌]")
-# How many tokens of a subject may stand before its verb.
-_LONGEST_SUBJECT = 8
+_LONGEST_REJECTION = 14
 
 
-class Clauses:
-    """
-    The tokens of a text, and how they make clauses.
+def _is_past(token: Token) -> bool:
+    return is_finite(token) and token.key not in WORDS["present"]
 
-    Places are those of tokens. A phrase goes from one sign of punctuation to the next, a sentence from one stop to the
-    next; the main clause of a sentence begins behind what is put in front of it.
-    """
 
-    def __init__(self, tokens: Sequence[Token], text: str) -> None:
-        self.tokens, self.text = tokens, text
-        self._spoken, self._barred = (read_text(text).once(find) for find in (spoken_spans, barred_spans))
-        self._kept: dict[Callable[[Any], Any], Any] = {}
-
-    def once(self, function: "Callable[[Clauses], Result]") -> Result:
-        """Return what a function makes of the clauses: it is called once."""
-        if function not in self._kept:
-            self._kept[function] = function(self)
-        found: Result = self._kept[function]
-        return found
+class Clauses(Phrases):
+    """The phrases of a text, and whether what begins or ends at a place can be cut out of its sentence."""
 
     @cached_property
-    def runs(self) -> dict[tuple[str, ...], int]:
-        """Where all runs of up to three tokens without a break, among which are its names, stand first."""
-        found: dict[tuple[str, ...], int] = {}
-        for at in range(len(self.tokens)):
-            run: tuple[str, ...] = ()
-            for token in self.tokens[at : at + 3]:
-                if run and token.breaks:
-                    break
-                run = (*run, token.key)
-                found.setdefault(run, at)
-        return found
+    def _spoken(self) -> list[Span]:
+        return read_text(self.text).once(spoken_spans)
 
     @cached_property
-    def sentences(self) -> list[Span]:
-        starts = [at for at, token in enumerate(self.tokens) if token.stops]
-        return list(pairwise([*starts, len(self.tokens)]))
-
-    @cached_property
-    def _signs(self) -> list[int]:
-        return [at for at, token in enumerate(self.tokens) if token.breaks]
-
-    def lead(self, at: int) -> Sequence[Token]:
-        """Return what of its phrase stands before a place; the phrase before it, where one begins there."""
-        before = bisect_left(self._signs, at)
-        return self.tokens[self._signs[before - 1] if before else 0 : at]
-
-    def end_of_phrase(self, at: int) -> int:
-        after = bisect_right(self._signs, at)
-        return self._signs[after] if after < len(self._signs) else len(self.tokens)
-
-    def main_clause(self, start: int) -> int:
-        """Return where the main clause of a sentence begins: behind `In 755,`."""
-        leads = self.tokens[start].key in LEADS or is_participle(self.tokens[start : start + 1])
-        end = self.end_of_phrase(start) if leads else start
-        return end if end < len(self.tokens) and not self.tokens[end].stops else start
-
-    def behind_date(self, at: int) -> int:
-        return self._ends_of_dates.get(at, at)
-
-    def verb(self, start: int, end: int) -> int:
-        """Return where the verb behind a subject stands, or where the subject begins if there is none near."""
-        for at in range(start + 1, min(end, start + _LONGEST_SUBJECT)):
-            if self.tokens[at].breaks or self.tokens[at].key in CUTS:
-                break
-            if is_finite(self.tokens[at]) and self.text[self.tokens[at].start - 1] != "-":
-                return at
-        return start
-
-    @cached_property
-    def lists(self) -> list[tuple[list[Span], int]]:
-        """The lists of names that are the subject of a verb, with its place: Karl, Otto and Hale fled."""
-        tokens, found = self.tokens, list[tuple[list[Span], int]]()
-        for at in (at for at, token in enumerate(tokens) if token.key == "and" and joins_names(tokens, at)):
-            verb = self._end_of_name(at + 1)
-            members, start = [(at + 1, verb)], at
-            while start and tokens[start - 1].is_capital:
-                end, start = start, self.start_of_name(start)
-                members.insert(0, (start, end))
-                if tokens[start].breaks != ",":
-                    break
-            # In `he beat Karl, and Otto fled` another clause begins.
-            is_list = len(members) > 2 or not tokens[at].breaks
-            if is_list and verb < len(tokens) and not tokens[verb].breaks and is_finite(tokens[verb]):
-                found.append((members, verb))
-        return found
-
-    def _end_of_name(self, at: int) -> int:
-        return next((to for to in range(at + 1, len(self.tokens)) if not self._is_in_name(to)), len(self.tokens))
-
-    def start_of_name(self, end: int) -> int:
-        """Return where a name begins that ends there."""
-        return next(at for at in range(end - 1, -1, -1) if not (at and self._is_in_name(at)))
-
-    def _is_in_name(self, at: int) -> bool:
-        """Return whether a word goes on with a name: Lushan in An Lushan, of and Acre in Otto of Acre."""
-        of = at if self.tokens[at].key == "of" else at - 1
-        joins = self.tokens[of].key == "of" and joins_names(self.tokens, of)
-        named = all(token.is_capital for token in self.tokens[at - 1 : at + 1])
-        return self.tokens[at].breaks in ("", "(") and (joins or named)
-
-    def end_of_han_name(self, at: int) -> int:
-        """Return where a name in Han characters ends that begins there; the place itself if none does."""
-        stop = self._names.get(self.tokens[at].start, 0)
-        return next((to for to in range(at, len(self.tokens)) if self.tokens[to].start >= stop), len(self.tokens))
-
-    def is_of_all(self, verb: int) -> bool:
-        """Return whether what several do or are may be so only of all together: were brothers, met, had 300 men."""
-        phrase = range(verb, self.end_of_phrase(verb))
-        counts = any(self.tokens[at].number and at not in self._dated for at in phrase)
-        # In `Karl and Hale was founded` it is the name of one.
-        is_what = self.tokens[verb].key in _ARE and not is_participle(self.tokens[verb + 1 : verb + 2])
-        is_one = self.tokens[verb].key in ("is", "was", "has")
-        return counts or is_what or is_one or says_any(self.tokens[phrase.start : phrase.stop], WORDS["together"])
-
-    @cached_property
-    def _of_several(self) -> frozenset[int]:
-        """Where a member of a list begins of which alone it is not said, nor in `the wives of Karl and Otto fled`."""
-        found = set[int]()
-        for ((first, _), *others), verb in self.lists:
-            is_led = not self.tokens[first].breaks and says_any(self.tokens[max(0, first - 1) : first], _PREPOSITIONS)
-            found.update(start for start, _ in others if is_led or self.is_of_all(verb))
-        return frozenset(found)
-
-    def left_out(self, at: int) -> frozenset[str]:
-        """Return the words before a place that are no tokens: articles, and `that`."""
-        start = self.tokens[at - 1].end if at else 0
-        return frozenset(self.text[start : self.tokens[at].start if at < len(self.tokens) else None].lower().split())
-
-    def has_article(self, at: int) -> bool:
-        return not WORDS["described"].isdisjoint(self.left_out(at))
-
-    def is_described(self, at: int) -> bool:
-        """Return whether a phrase begins there with an article, or with whose it is."""
-        return self.has_article(at) or says_any(self.tokens[at : at + 1], WORDS["described"])
-
-    @cached_property
-    def dates(self) -> list[Span]:
-        """The phrases that say when: in 1778, 天宝十四载十一月."""
-        return dates_in(self.tokens)
-
-    @cached_property
-    def _dated(self) -> frozenset[int]:
-        return frozenset(at for date in self.dates for at in range(*date))
-
-    @cached_property
-    def _ends_of_dates(self) -> dict[int, int]:
-        return dict(self.dates)
-
-    @cached_property
-    def _names(self) -> dict[int, int]:
-        return dict(read_text(self.text).once(han_names))
+    def _barred(self) -> list[Span]:
+        return read_text(self.text).once(barred_spans)
 
     @cached_property
     def _supposed(self) -> list[bool]:
@@ -270,9 +122,19 @@ class Clauses:
         remark = self.tokens[at : end if end - at <= _LONGEST_DENIAL else at + 2]
         if {token.key for token in remark} <= WORDS["of_denials"]:
             return len(remark) == end - at and (is_open or says_any(remark, WORDS["untrue"]))
+        if is_sentence and self._denies(self.tokens[at : min(end, at + _LONGEST_REJECTION)]):
+            return True
         # Behind a stop it must say no more: Except for Otto, all fled.
         ends = end == len(self.tokens) or self.tokens[end].stops or self.tokens[end].breaks[0] in ":："
         return says_any(remark, WORDS["excepts"]) and not (is_sentence and (len(remark) < end - at or not ends))
+
+    @staticmethod
+    def _denies(sentence: Sequence[Token]) -> bool:
+        """Return whether a sentence says that what was told before it is untrue, undone, or only told by somebody."""
+        of_it = says_any(sentence, WORDS["statements"]) or sentence[0].key in ("it", "this", "that")
+        is_so = (sentence[0].key in ("so", "or") or sentence[-1].key == "so") and len(sentence) <= _LONGEST_REMARK + 1
+        is_view = sentence[0].key in ("this", "that", "such", "so") and says_any(sentence, _BELIEVED)
+        return (of_it and says_any(sentence, WORDS["rejects"])) or is_view or (is_so and says_any(sentence, REPORTS))
 
     def _is_in(self, spans: Sequence[Span], at: int) -> bool:
         place = self.tokens[at].start if at < len(self.tokens) else len(self.text)
@@ -290,16 +152,64 @@ class Clauses:
             return False
         while at and not self.tokens[at].breaks and self.tokens[at - 1].key in WORDS["harmless"]:
             at -= 1
-        if self.tokens[at].breaks or not at:
+        if not at or self.tokens[at].stops or (quoted and self.tokens[at].breaks):
             return True
+        if self.tokens[at].breaks:
+            return self._follows_fact(at)
         before = self.tokens[at - 1]
         if before.key == "后" and self.tokens[at].key in WORDS["later"]:
             return False
         if before.key == "中" and says_any(self.lead(at), _LIMITS):  # 小说中
             return False
-        lead = "".join(token.key for token in self.lead(at))
-        is_left_out = before.key in _BEFORE or lead in WORDS["leads"] or self._is_known(at)
-        return (is_left_out and not self._is_bound(at)) or at in self._ends_of_dates.values()
+        lead = " ".join(token.key for token in self.lead(at))
+        # In Chinese these end words too: 三号嫌疑人.
+        may_end_word = before.is_han and before.key not in JOINS_IN_HAN and self.end_of_han_name(at) == at
+        is_left_out = (before.key in _BEFORE and not may_end_word) or lead in OPENINGS or self._is_known(at)
+        return (is_left_out and not self._is_bound(at)) or self._is_behind_date(at)
+
+    def _is_behind_date(self, at: int) -> bool:
+        """Return whether a date stands before a place with which a clause opens: he feared 2030 machines would rule."""
+        start = self._starts_of_dates.get(at, at)
+        opens = start < at and (not start or self.tokens[start].breaks or self.tokens[start - 1].key in WORDS["before"])
+        # 三号嫌疑人 is nobody whom a day leads to.
+        is_day = self.tokens[at - 1].key == "号" and at - start < 4
+        return bool(opens) and not is_day and self.begins_alone(start)
+
+    def _follows_fact(self, at: int) -> bool:
+        """Return whether what stands before a sign is told as a fact, or says when: only then what follows is one."""
+        sign, start = self.tokens[at].breaks, self._begins[bisect_right(self._begins, at) - 1]
+        lead = self.tokens[start:at]
+        opening = " ".join(token.key for token in lead)
+        if start == at or "|" in sign or self.behind_date(start) == at or opening in OPENINGS | WORDS["replies"]:
+            return True
+        if ":" in sign or "：" in sign:
+            return False
+        return self._is_told_in_han(start, at) if lead[-1].is_han else self._is_told(start, at)
+
+    @cached_property
+    def _begins(self) -> list[int]:
+        return [0, *(at for at, token in enumerate(self.tokens) if at and (token.stops or ";" in token.breaks))]
+
+    def _is_told(self, start: int, end: int) -> bool:
+        """Return whether a lead tells of the past, or only where that was which somebody did: in Acre, Otto died."""
+        lead, verb = self.tokens[start:end], self.verb(end, self.end_of_phrase(end))
+        if any(map(_is_past, lead)) or is_participle(lead[:1]):
+            return True
+        # In the opera, Karl kills Otto; to Otto, Karl was a traitor: of a deed of the past it is where, when or why.
+        is_be = self.tokens[verb].key in ARE and not is_participle(self.tokens[verb + 1 : verb + 2])
+        is_deed = verb > end and _is_past(self.tokens[verb]) and not is_be
+        return is_deed and not says_any(lead, _LIMITS | DOUBTS | WORDS["statements"] | {"for", "as"})
+
+    def _is_told_in_han(self, start: int, end: int) -> bool:
+        """Return whether a lead tells of a day, of somebody, or that something was so, and not who says so, or when."""
+        lead, last = self.tokens[start:end], self.signs[bisect_left(self.signs, end) - 1]
+        is_dated = any(at in self._dated for at in range(start, end))
+        if lead[-1].key in WORDS["ends_case"]:
+            return is_dated and lead[-1].key in ("时", "后")
+        told = is_dated or says_any([*lead[:2], *lead], WORDS["told"])
+        told = told or self.end_of_han_name(start) > start or says_any(lead[:2], WORDS["days"])
+        is_chronicle = read_text(self.text).once(is_classical)
+        return told or (is_chronicle and not says_any(self.tokens[last:end], _NEGATIVES | _BOUNDED))
 
     def _is_known(self, at: int) -> bool:
         """Return whether what begins there is said to be known or shown: they saw that Karl fled."""
@@ -312,10 +222,18 @@ class Clauses:
             return says_any(self.lead(at), _LEAVES_OPEN)
         if self._is_known(at):
             return says_any(self.lead(at), _UNKNOWN)
-        if joint != "and" or token.is_capital or token.key in WORDS["subjects"]:
+        if joint not in JOINS:
             return False
+        if self.tokens[at - 1].stops:
+            return False
+        # The tax on salt and tea, the man who sold the horse and the cart, he thought Karl was dead and the war won.
+        apart = bool(self.tokens[at - 1].breaks)
+        lead = self.lead(at - 1) if apart else self.lead(at)[:-1]
+        is_clause = any(is_finite(one) or one.key in REPORTS for one in lead) and (
+            apart or not says_any(lead, _JOINED_IN)
+        )
         is_range = bool(token.number and at > 1 and self.tokens[at - 2].number)
-        return is_range or says_any(self.lead(at), _NEGATIVES)
+        return is_range or not is_clause or says_any(lead, _NEGATIVES)
 
     def _is_led_by_limit(self, at: int) -> bool:
         """Return whether a phrase before a comma limits what follows: apart from Otto, in a dream, 除王渊外."""
@@ -346,14 +264,56 @@ class Clauses:
         after = self.tokens[end]
         if not after.breaks and (after.key not in WORDS["after"] or self._is_limited(end)):
             return False
+        if not after.breaks and not after.is_han and not self._is_done(end):
+            return after.key in JOINS and any(map(is_finite, self.tokens[end : self.end_of_phrase(end)]))
         if after.key == "后" and self.tokens[end - 1].key in WORDS["royal"]:  # 王后 is no 王
             return False
         if after.breaks:
-            return not self._is_taken_back(end)
+            if after.breaks == "、" and says_any(self.lead(end), _LIMITS):
+                return False
+            return ";" in after.breaks or (self._adds(end) and not self._is_taken_back(end))
         behind = self.end_of_phrase(end)
         if after.key in _CASES and says_any(self.tokens[end:behind], _IN_GENERAL):  # raises it when the list is empty
             return False
         return behind == len(self.tokens) or self.tokens[behind].stops or self.tokens[behind].key not in _IF
+
+    def _adds(self, at: int) -> bool:
+        """Return whether a remark adds what happened then, why, where, to whom, or who that is, and no opinion."""
+        end, first = self.end_of_phrase(at), self.tokens[at]
+        remark = self.tokens[at:end]
+        if first.is_han or first.key in _ADDING or first.key.endswith("ing") or is_participle(remark):
+            return True
+        if (
+            len(remark) > 1 + (first.key != "not")
+            and (first.breaks in ("(", "（") or first.key == "not")
+            and first.key != "for"
+        ):
+            return True
+        if any(map(is_finite, remark)):
+            is_said = remark[0].key in REPORTS and remark[1:2] and remark[1].is_capital
+            return not (is_said or says_any(remark[1:], REPORTS | _BELIEVED | WORDS["statements"]))
+        if self.behind_date(at) > at or " ".join(token.key for token in remark) in OPENINGS:
+            return True
+        names = first.is_capital or bool(first.number) or self.is_described(at)
+        is_place = first.key in WORDS["after"] and (remark[-1].is_capital or any(one.number for one in remark))
+        names = names or is_place or says_any(remark[1:2], WORDS["relative"])
+        return names and not says_any(remark, REPORTS | _BELIEVED | WORDS["statements"])
+
+    def _is_done(self, end: int) -> bool:
+        """Return whether a phrase tells what was done or what one is, not how it is: is free on Sundays."""
+        key, behind = self.tokens[end].key, self.tokens[end + 1 : self.end_of_phrase(end)]
+        if key in WORDS["relative"]:
+            return False
+        lead = self.lead(end)
+        if not any(map(is_finite, lead)):  # on 3 May, 1888
+            lead = self.tokens[self._begins[bisect_right(self._begins, end - 1) - 1] : end]
+        verb = next((at for at, token in enumerate(lead) if is_finite(token)), len(lead))
+        if verb == len(lead) or lead[verb].key not in ARE:
+            is_reason = key in _OF_TIME_OR_CAUSE and any(map(_is_past, behind))
+            return (verb < len(lead) and _is_past(lead[verb])) or is_reason
+        said, first = lead[verb + 1 :], end - len(lead) + verb + 1
+        is_deed = lead[verb].key in ("was", "were") and is_participle(said[:1])
+        return bool(said) and (is_deed or self.is_described(first) or said[0].is_capital)
 
     def _is_limited(self, end: int) -> bool:
         """Return whether the words behind a phrase change it: all but two, king in name only, none in May."""
@@ -371,7 +331,10 @@ class Clauses:
 
     def _is_taken_back(self, end: int) -> bool:
         """Return whether a remark behind a comma makes what was said before it a condition or somebody's opinion."""
-        remark = self.tokens[end : min(self.end_of_phrase(end), end + 1 + _LONGEST_REMARK)]
+        longest = 14 if self.tokens[end].is_han else 1 + _LONGEST_REMARK
+        remark = self.tokens[end : min(self.end_of_phrase(end), end + longest)]
+        if len(remark) > 2 and says_any(remark[:3], WORDS["or_else"]):
+            return True
         if (
             self._excepts_some(end)
             or says_any(remark[:2], WORDS["takes_back"])
@@ -379,6 +342,8 @@ class Clauses:
         ):
             return True
         # In Chinese the same characters tell what somebody is called; a verb in front is one more deed of the subject.
+        if remark[0].key == "as" and says_any(remark, REPORTS | WORDS["statements"]):
+            return True
         joined = remark[0].key in WORDS["before"] or len(remark) > _LONGEST_REMARK or remark[0].is_han
         return not joined and (remark[0].key in ("said", "says") or says_any(remark[1:], WORDS["reported"]))
 
@@ -387,6 +352,7 @@ class Clauses:
         remark, said = self.tokens[end : self.end_of_phrase(end)], self.lead(end)
         is_aside = remark[0].breaks in ("(", "（")
         bars = says_any(remark[: None if is_aside else 2], WORDS["excepts_some"])
+        bars = bars or remark[0].key == "但"
         return says_any(said, OF_ALL) and (bars or remark[-1].key in WORDS["excepts_if_last"])
 
 

@@ -24,7 +24,7 @@ def _end(tokens: Sequence[Token], at: int) -> int:
     end, is_date = at, False
     while end < min(len(tokens), at + _LONGEST):
         token = tokens[end]
-        if token.breaks and end > at and not token.number:
+        if end > at and (token.stops or (token.breaks and not token.number)):
             break
         is_span = token.key in ("to", "until") and tokens[at].key == "from"
         if token.number is None and not is_span and token.key not in (_INSIDE if end > at else _OPENS):
@@ -36,7 +36,7 @@ def _end(tokens: Sequence[Token], at: int) -> int:
 
 def _is_date(tokens: Sequence[Token], at: int) -> bool:
     number = tokens[at].number
-    if number is None:
+    if number is None or number.kind == "percent":
         return False
     counted = at + 1 < len(tokens) and tokens[at + 1].key in WORDS["units_of_date"]
     likely = number.kind == "number" and any(100 <= value <= 2100 for value in number.values)

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from shiguan.claims.clauses import CUTS, DENIES, JOINS, REPORTS, SETS_OFF, Clauses
+from shiguan.claims.clauses import SETS_OFF, Clauses
+from shiguan.claims.phrases import CUTS, DENIES, JOINS, REPORTS
 from shiguan.claims.tokens import PARTICIPLES, WORDS, Span, Token, is_finite, is_participle, joins_names, says_any
 
 _IS, _HE = frozenset({"is", "was"}), frozenset({"he", "she", "it"})
@@ -33,6 +34,8 @@ def implied(there: Clauses) -> Clauses:
         verb, key, read = there.verb(at, end), tokens[at].key, list[tuple[Sequence[Token], Span]]()
         who = tokens[at:verb]
         names_other = any(_may_be_meant(tokens, other) for other in range(verb + 1, end))
+        # Ivanhoe is a novel by a lawyer: he died.
+        names_other = names_other or sum(map(there.is_described, range(verb + 1, end))) > 1
         says_what = at == 0 < verb and tokens[verb].key in _IS and there.is_described(verb + 1)
         # A pronoun certainly means whom or what the text begins with, if it names no other; it, no person.
         leads_to_other = any(_may_be_meant(tokens, other) for other in range(start + 1, at))
@@ -87,8 +90,10 @@ def _described(who: Sequence[Token], verb: Token, there: Clauses, said: Span) ->
     if is_bound and (words[1].number or words[1].key in _LINKS):
         yield [*who, _WERE if several else _WAS], said
     # With 4,000 men, with a population of 4,000.
-    counts = (words[at - 1].key in ("with", "of") and words[at].number for at in range(1, min(5, len(words))))
-    if words[0].key == "with" and any(counts):
+    near = range(1, min(5, len(words)))
+    number = next((at for at in near if words[at - 1].key in ("with", "of") and words[at].number), 0)
+    # With 300 men against him, or in pursuit, they are not his.
+    if words[0].key == "with" and number and not says_any(words[number:], (_LINKS - {"of"}) | _PRONOUNS):
         yield [*who, _HAD], (said[0] + 1, said[1])
 
 
@@ -112,7 +117,8 @@ def _joined(there: Clauses, start: int, verb: int, end: int) -> Implied:
         has_other = has_other or bool((token.breaks or joined) and token.key not in JOINS and not is_finite(token))
         if not is_finite(token) or says_any(tokens[max(verb, at - 2) : at], WORDS["be"] | {"had"}):
             continue
-        if (token.breaks or joined) and token.key not in WORDS["present"]:
+        # He refused to enter Acre and set it on fire: which form it is, they do not show.
+        if (token.breaks or joined) and token.key not in WORDS["present"] | WORDS["unchanged"]:
             # Of sailors and wounded men it is no verb, nor in the church, called the mother.
             is_past = not token.key.endswith("ed") and token.key not in PARTICIPLES
             if is_past or (joined and there.is_described(at + 1)):

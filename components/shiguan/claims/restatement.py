@@ -2,13 +2,13 @@
 
 import re
 from bisect import bisect_left, bisect_right
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, product
 
-from shiguan.claims.asides import behind_aside
-from shiguan.claims.clauses import DENIES, DOUBTS, LEADS, OF_ALL, OPENS_QUOTE, Clauses, read_clauses
+from shiguan.claims.clauses import DOUBTS, OF_ALL, OPENS_QUOTE, Clauses, read_clauses
 from shiguan.claims.implied import implied
+from shiguan.claims.matching import IN_LIST, compared_from, is_first_name, matches
+from shiguan.claims.phrases import DENIES, LEADS
 from shiguan.claims.tokens import (
     WORDS,
     Span,
@@ -16,23 +16,17 @@ from shiguan.claims.tokens import (
     has_one_verb,
     is_enough,
     is_finite,
+    is_participle,
     joins_names,
     read_tokens,
     says_any,
 )
 from shiguan.reading.text import read_text
-from shiguan.text.name_forms import han_names
-from shiguan.text.names import SURNAMES
-from shiguan.text.terms import fold_text, is_wide
 
 _BEFORE, _UNREAL, _BE = (WORDS[name] for name in ("before", "unreal", "be"))
-# A passage may have them, but a claim that has `then` or 又 says that something else came before.
-_HARMLESS = WORDS["harmless"] | {"then", "又"}
-_NO_FIRST_NAMES = WORDS["adverbial"] | WORDS["before"] | WORDS["subjects"] | WORDS["pronouns"]
 _SINCE = frozenset({"since", "from", "to", "until", "自"})
 _PARTS_OF_DATE = (WORDS["units_of_date"] | WORDS["dated"] | {"of"}) - _SINCE
 _ADDS = frozenset({"and", "but", "while", "而", "但", "且", "却"})
-_IN_LIST = frozenset({"", "、"})
 _ALL, _WHERE = frozenset("并皆俱咸悉都均"), frozenset("于在")
 _BEHIND_DOER = WORDS["after"] - WORDS["relative"] - {"and"}
 _NO_DOER = _UNREAL | _BE | WORDS["after"] | {"have", "having"}
@@ -45,12 +39,8 @@ _STRUCK = re.compile(r"~~(?=\S)[^~\n]+~~|<(del|s|strike)>[^<\n]*</\1>", re.IGNOR
 # A date stands so near to its clause, in tokens.
 _NEAR = 10
 _OPENS_LEAD = WORDS["adverbial"] | {"as", "when", "while"}
-# A place is compared until it differs; places that differ late are given up after this many lengths of both texts.
-_MOST_PASSES = 32
 # A longer clause is not turned round.
 _LONGEST_CLAUSE = 80
-# The letters of a unit in brackets: km, ha, °C.
-_UNIT = 3
 
 
 def restates(claim: str, passage: str) -> tuple[int, int] | None:
@@ -93,7 +83,9 @@ def _blank_asides(passage: str) -> str:
 
     def blank(aside: re.Match[str]) -> str:
         tokens = read_tokens(aside[1])
-        doubts = says_any(tokens, DOUBTS) or says_any(tokens[:1], WORDS["limits"])
+        doubts = says_any(tokens, DOUBTS) or says_any(tokens[:1], WORDS["limits"] | {"for"})
+        # (planned), (前): what is so short may be what makes it another thing.
+        doubts = doubts or (len(tokens) < 3 and not any(one.is_capital or one.number for one in tokens))
         if says_any(tokens, WORDS["excepts_some"]) and tokens[0].key not in WORDS["relative"]:
             before = passage[max(0, aside.start() - _BEFORE_ASIDE) : aside.start()]
             doubts = doubts or says_any(read_tokens(before), OF_ALL)
@@ -104,7 +96,7 @@ def _blank_asides(passage: str) -> str:
 
 def _stretch(wanted: Sequence[Token], there: Clauses) -> Span | None:
     quoted = bool(OPENS_QUOTE.search(wanted[0].breaks))
-    for start, end in _matches(wanted, there):
+    for start, end in matches(wanted, there):
         if not _is_member(there, start, end) and there.begins_alone(start, quoted=quoted) and there.ends_alone(end):
             return start, end
     return None
@@ -114,90 +106,11 @@ def _is_member(there: Clauses, start: int, end: int) -> bool:
     """Return whether a stretch begins within a list that may not be its subject: 破甲、乙，杀丙; 非甲、乙杀丙."""
     if there.tokens[start].breaks != "、":
         return False
-    heads = (at for at in range(start, max(-1, start - _LONGEST_CLAUSE), -1) if there.tokens[at].breaks not in _IN_LIST)
+    heads = (at for at in range(start, max(-1, start - _LONGEST_CLAUSE), -1) if there.tokens[at].breaks not in IN_LIST)
     head = there.tokens[next(heads, start) : start]
-    return any(one.breaks for one in there.tokens[start + 1 : end]) or says_any(head, _UNREAL | WORDS["limits"])
-
-
-def _matches(wanted: Sequence[Token], there: Clauses) -> Iterator[Span]:
-    """Yield where the tokens of a claim stand one after the other; work grows with the length of both."""
-    left = _MOST_PASSES * (len(wanted) + len(there.tokens))
-    for start, token in enumerate(there.tokens):
-        named = len(wanted) > 1 and wanted[1].same(token) and _is_name_part(wanted, 0, there, start)
-        if wanted[0].same(token) or named:
-            compared, end = _compared(wanted, there, start)
-            if end:
-                yield start, end
-            left -= compared
-            if left < 0:
-                return
-
-
-def _compared(wanted: Sequence[Token], there: Clauses, start: int) -> tuple[int, int]:
-    """Return how many tokens of a claim stand at a place, and where they end if all do, else 0."""
-    at, place, tokens = 0, start, there.tokens
-    while at < len(wanted) and place < len(tokens):
-        if wanted[at].same(tokens[place]):
-            if place > start and tokens[place].stops and not wanted[at].breaks and wanted[at].is_capital:
-                break
-            at, place = at + 1, place + 1
-        elif at + 1 < len(wanted) and wanted[at + 1].same(tokens[place]) and _is_name_part(wanted, at, there, place):
-            at += 1
-        elif place > start and (behind := _behind(wanted, at, there, (start, place))):
-            place = behind
-        elif place > start and place + 1 < len(tokens) and wanted[at].same(tokens[place + 1]):
-            is_name = tokens[place].key not in WORDS["of_another"] and _is_first_name(tokens, place, there)
-            # 敬业之叔父 is 敬业的叔父; else 之 may be whom something is done to, or of a name: 诛之, 李之芳.
-            is_of = tokens[place].key == "之" and not tokens[place + 1].breaks and tokens[place + 1].key in WORDS["kin"]
-            if tokens[place].key not in _HARMLESS and not is_name and not is_of:
-                break
-            place += 1
-        else:
-            break
-    return at, place if at == len(wanted) else 0
-
-
-def _behind(wanted: Sequence[Token], at: int, there: Clauses, found: Span) -> int:
-    """Return where a passage goes on behind an aside, or a number in or behind its other unit: 170 miles (270 km)."""
-    near = there.tokens[found[1] : found[1] + 5]
-    unit = 2 * (near[0].breaks != "(")
-    in_brackets = [token.breaks[:1] for token in near[unit : unit + 3]] == ["(", "", ")"]
-    if in_brackets and near[0].number and near[unit].number and len(near[unit + 1].key) <= _UNIT:
-        return found[1] + 2 if wanted[at].same(near[2]) else 0
-    return behind_aside(wanted, at, there, found)
-
-
-def _is_name_part(wanted: Sequence[Token], at: int, there: Clauses, place: int) -> bool:
-    """Return whether a token and the next one are a name that the passage has in full before: 郭 of 郭子仪."""
-    if not _is_first_name(wanted, at, there) or wanted[at + 1].key in there.once(_namesakes):
-        return False
-    size = 3 if wanted[at].key in SURNAMES and len(wanted) > at + 2 and not wanted[at + 2].breaks else 2
-    full = there.runs.get(tuple(token.key for token in wanted[at : at + size]), place)
-    # Who has been named before by his last name alone is another one.
-    return full < place and (wanted[at].is_han or there.runs[(wanted[at + 1].key,)] > full)
-
-
-def _is_first_name(tokens: Sequence[Token], at: int, there: Clauses) -> bool:
-    """Return whether a token may be the first word of a name, in Chinese the surname of one that the passage has."""
-    if at + 1 >= len(tokens) or tokens[at + 1].breaks or tokens[at].number:
-        return False
-    if tokens[at].key and tokens[at].key in SURNAMES:
-        return tokens[at].key + tokens[at + 1].key in read_text(there.text).once(_surnamed)
-    return tokens[at].is_capital and tokens[at + 1].is_capital and tokens[at].key not in WORDS["eras"]
-
-
-def _surnamed(text: str) -> frozenset[str]:
-    """Return the first two characters of the names of a text: most surnames are words too, as 应 and 全 are."""
-    return frozenset(fold_text(text[start : start + 2]) for start, _ in han_names(text))
-
-
-def _namesakes(there: Clauses) -> frozenset[str]:
-    """Return the names before which two different ones stand: Joe Bryant and Kobe Bryant; 光 for 李光进 and 朱光进."""
-    named = (pair for pair in pairwise(there.tokens) if all(one.is_capital for one in pair) and not pair[1].breaks)
-    counts = Counter(second for _, second in {(a.key, b.key) for a, b in named if a.key not in _NO_FIRST_NAMES})
-    whole = {fold_text(name) for name in read_text(there.text).names}
-    counts.update(name[1:] for name in whole if is_wide(name[1:2]))
-    return frozenset(name[0] if is_wide(name[:1]) else name for name, count in counts.items() if count > 1)
+    said = there.tokens[start + 1 : end]
+    is_of_all = any(one.breaks or one.number for one in said) or says_any(said, WORDS["together"])
+    return is_of_all or says_any(head, _UNREAL | WORDS["limits"])
 
 
 def _with_date(wanted: Sequence[Token], there: Clauses) -> Span | None:
@@ -207,7 +120,7 @@ def _with_date(wanted: Sequence[Token], there: Clauses) -> Span | None:
     if not dates or not known or not is_enough(rest) or any(_is_duration(wanted, date) for date in dates):
         return None
     starts = [start for start, _ in known]
-    for start, end in _matches(rest, Clauses([there.tokens[place] for place in kept], there.text)):
+    for start, end in matches(rest, Clauses([there.tokens[place] for place in kept], there.text)):
         span, taken, left_out = (kept[start], kept[end - 1] + 1), list[Span](), 0
         near = known[bisect_left(starts, span[0] - _NEAR) : bisect_right(starts, span[1])]
         for first, last in dates:
@@ -223,7 +136,8 @@ def _with_date(wanted: Sequence[Token], there: Clauses) -> Span | None:
                 and not _crosses_clause(there, span, date, place)
             ][:1]
         # What else is dated there may be what the claim dates so.
-        if len(taken) < len(dates) or any(_belongs(other, span, there) for other in near if other not in taken):
+        is_all = len(taken) == len(dates) and taken == sorted(taken)
+        if not is_all or any(_belongs(other, span, there) for other in near if other not in taken):
             continue
         whole = min(span[0], *(first for first, _ in taken)), max(span[1], *(last for _, last in taken))
         # What happened in 1962, when it did, happened then whatever stands before: until 1962, when he left.
@@ -249,8 +163,9 @@ def _lead_moved(wanted: Sequence[Token], there: Clauses) -> Span | None:
         cut = there.main_clause(start)
         rest, lead = wanted[: start - cut], wanted[start - cut :]
         is_lead = start < cut < start + len(wanted) and there.tokens[cut].breaks == ","
+        is_lead = is_lead and not is_participle(there.tokens[start : start + 1])
         if is_lead and all(map(Token.same, lead, there.tokens[start:cut])):
-            end = _compared(rest, there, cut)[1] if rest else 0
+            end = compared_from(rest, there, cut)[1] if rest else 0
             if end and there.begins_alone(start) and there.ends_alone(end) and has_one_verb(rest):
                 return start, end
     return None
@@ -274,7 +189,15 @@ def _crosses_clause(there: Clauses, span: Span, date: Span, place: int) -> bool:
     near = (date[1], place) if place >= date[1] else (place, date[1])
     between = range(max(span[0], near[0]), min(span[1], near[1])) if verbs else ()
     joins = (at for at in between if there.tokens[at].breaks or there.tokens[at].key in ("and", "but"))
-    return date[1] > span[0] and any(verbs[0] < at <= verbs[-1] for at in joins)
+    if date[1] > span[0] and any(verbs[0] < at <= verbs[-1] for at in joins):
+        return True
+    # In `he saw that she died` it may be either; of what somebody does in May, and of the May edition, it is a part.
+    said = there.tokens[slice(*span)]
+    is_nested = place >= span[1] > date[1] and not said[0].is_han and not has_one_verb(said)
+    is_of_noun = span[0] < date[0] != place and not any(map(is_finite, there.tokens[span[0] : date[0]]))
+    first, before = there.tokens[date[0]], there.tokens[date[0] - 1]
+    is_of_noun = is_of_noun and not (first.is_han or first.breaks or before.is_capital)
+    return is_nested or is_of_noun or (date[0] != place and there.has_article(date[0]))
 
 
 def _is_duration(tokens: Sequence[Token], date: Span) -> bool:
@@ -315,7 +238,7 @@ def _turned_round(there: Clauses) -> list[tuple[Span, list[Token]]]:
 def _own_clauses(there: Clauses) -> Iterator[Span]:
     """Cut a text into clauses that stand alone, without the date that leads one."""
     tokens = there.tokens
-    opens = (at for at, token in enumerate(tokens) if token.breaks not in _IN_LIST or token.key in _BEFORE)
+    opens = (at for at, token in enumerate(tokens) if token.breaks not in IN_LIST or token.key in _BEFORE)
     starts = [at for at in opens if not joins_names(tokens, at)]
     for start, end in pairwise([*starts, len(tokens)]):
         begin = start if tokens[start].breaks else start + 1
@@ -343,7 +266,7 @@ def _actives(clause: Sequence[Token], *, in_cell: bool = False) -> Iterator[list
             token.key in ("被", "由") or (token.key == "为" and any(word.key == "所" for word in rest))
         ) and _is_certain(done):
             # What is done may stand before where: 斩裴炎于都亭.
-            lead = next((to for to in range(at - 1, 0, -1) if done[to].breaks not in _IN_LIST), 0)
+            lead = next((to for to in range(at - 1, 0, -1) if done[to].breaks not in IN_LIST), 0)
             who = done[lead:-1] if done[-1].key in _ALL else done[lead:]
             doing = [word for word in rest if word.key != "所"]
             where = next((to for to, word in enumerate(doing) if to and word.key in _WHERE), len(doing))
@@ -355,9 +278,10 @@ def _without_doer(wanted: Sequence[Token], there: Clauses) -> Span | None:
     """Find a passive claim that names no doer in an active clause that does: B was killed, A killed B."""
     at = next((at for at, token in enumerate(wanted[:-1]) if token.key in _BE), 0)
     is_named = at > 0 and _is_name(wanted[:at])
-    for start, end in _matches([wanted[at + 1], *wanted[:at], *wanted[at + 2 :]], there) if is_named else ():
+    for start, end in matches([wanted[at + 1], *wanted[:at], *wanted[at + 2 :]], there) if is_named else ():
         clause = there.lead(start)
         is_active = clause and not there.tokens[start].breaks and clause[-1].key not in _NO_DOER
+        is_active = is_active and not any(is_finite(token) or "n't" in token.key for token in clause)
         certain = is_active and not says_any(clause, DENIES) and not there.is_supposed(start)
         if certain and there.ends_alone(end):
             return start, end
@@ -388,7 +312,7 @@ def _clause_by_clause(wanted: Sequence[Token], there: Clauses) -> Span | None:
     # In Chinese a clause need not begin with what it is about: there has to be a name.
     named = (
         there.tokens[start].stops and clause[0].key not in WORDS["pronouns"]
-        and (not clause[0].is_han or _is_first_name(clause, 0, there))
+        and (not clause[0].is_han or is_first_name(clause, 0, there))
         for (start, _), clause in zip(found[1:], clauses[1:], strict=True)
     )  # fmt: skip
     return found[0] if all(named) else None

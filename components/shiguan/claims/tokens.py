@@ -20,15 +20,20 @@ WORDS = {name: frozenset(fold_text(words).split()) for name, words in _TABLE.ite
 _FORMS = [verb.split() for verb in _TABLE["irregular"].split(",")]
 _IRREGULAR = {form: verb for verb, *forms in _FORMS for form in forms}
 WORDS["finite"] |= {past for _, past, _ in _FORMS}
+WORDS["finite"] |= WORDS["unchanged"]
+OPENINGS = frozenset(phrase.strip() for phrase in fold_text(_TABLE["openings"]).split(","))
+"""What a sentence may open with that changes nothing."""
 PARTICIPLES = frozenset(form for _, _, form in _FORMS)
 """Those that do not end in -ed."""
 _TENSES = frozenset(frozenset(pair.split()) for pair in _TABLE["tenses"].split(","))
+_PRESENT, _PAST = frozenset({"is", "are", "has", "have", "does"}), frozenset({"was", "were", "had", "did"})
 _LETTERS = f"[^\\W_{UNSPACED}]+"
 _MONEY = "$€£¥₹₽₩₺₴"
 _TOKEN = re.compile(
     rf"[公西]元(?=[\d〇一二三四五六七八九十])|[{HAN}]|(?:(?![{HAN}])[{UNSPACED}])+|{_LETTERS}(?:['’](?!s\b){_LETTERS})*"
-    rf"|['’]s\b|[{_MONEY}+−-](?=\d)|(?<!\d)~(?=\d)|(?<=\d) ?(?:[%‰°′″]|[{_MONEY}](?!\d))|(?<=[A-Za-z])\+\+(?!\w)"
-    rf"|[¬±∀-∘√-⋿]|[×÷](?=\s?[\w(])|(?<=[\w)] )[←-⇿]|(?<=[ (\[`])--?(?=[a-z])|{SIGNS}"
+    rf"|['’]s\b|[{_MONEY}+−-](?=\d)|(?<![\w–‑])[–‑](?=\d)|(?<!\d)~(?=\d)|(?<=\d) ?(?:[%‰°′″]|[{_MONEY}](?!\d))"
+    rf"|(?<=[A-Za-z])(?:\+\+|#)(?![A-Za-z0-9])|[¬±∀-∘√-⋿]|[×÷](?=\s?[\w(])|[←-⇿☐-☒■□✓✔✗✘👍👎]"
+    rf"|[<>＜＞](?=\s?\d)|(?<=[（(])[+＋－-](?=[)）])|(?<=[ (\[`])--?(?=[a-z])|{SIGNS}"
 )
 _POSSESSIVE, _PERCENT = "'s", frozenset({"%", "percent", "per", "cent"})
 # A hyphen, an apostrophe or an asterisk between two words is no break; the end of a sentence is a hard one.
@@ -38,6 +43,7 @@ _ABOUT = re.compile(r"[余馀餘]|[一二两三四五六七八九]{2}(?=[十百�
 # What belongs to the number that it is written to: 1960s, 3rd.
 _OF_NUMBER = re.compile(r"(?:0s|\d(?:st|nd|rd|th))\Z", re.IGNORECASE)
 # Behind a number, capitals tell these units apart: MW and mW, Mb and MB.
+_MINUS = re.compile("^[−–‑]$")
 _UNIT = re.compile(r"[mM](?:[WVAJNF]|g|Hz|Pa)|[kKMGT]i?[bB](?:ps)?")
 _ENDINGS = ("ies", "ied", "es", "ed", "s", "d")
 _SHORTEST_WORD = 3
@@ -78,8 +84,11 @@ class Token:
             return alike and not names_era and self.number.agrees_with(other.number)
         if self.number or other.number:
             return False
-        if self.key == other.key or frozenset((self.key, other.key)) in _TENSES:
+        if self.key == other.key:
             return True
+        # What was so need not be so: it was the capital.
+        if frozenset((self.key, other.key)) in _TENSES:
+            return not (self.key in _PRESENT and other.key in _PAST)
         short, long = sorted((self.key, other.key), key=len)
         is_other = long in (short + "e", short + "s", short + "es", short.removesuffix("y") + "ies")
         return bool(self.base) and self.base == other.base and not is_other
@@ -109,15 +118,19 @@ def read_tokens(text: str) -> list[Token]:
         # The 1960s are more than 1960.
         about = _ABOUT.search(text, start, at) if number else None
         more = re.sub("[馀餘]", "余", about[0]) if about else "s" if word.endswith("0s") else ""
-        key = more if number else folded.replace("’", "'").replace("−", "-")
+        key = more if number else _MINUS.sub("-", folded.replace("’", "'"))
         key = word if tokens and tokens[-1].number and not breaks and _UNIT.fullmatch(word) else key
         # A few men came; few came.
-        is_some = key in ("few", "little") and text[max(0, start - 3) : start].lower().split()[-1:] == ["a"]
+        is_some = key in ("few", "little", "number") and text[max(0, start - 3) : start].lower().split()[-1:] == ["a"]
         key = "a" + key if is_some else key
-        capital = word[0].isupper()
+        capital, glued = word[0].isupper(), bool(tokens) and tokens[-1].number and tokens[-1].end == start
         if tokens and tokens[-1].number and tokens[-1].number.kind == "percent" and key in _PERCENT:
             continue
-        # The An of An Lushan is no article.
+        # The An of An Lushan is no article, nor the A of vitamin A.
+        is_letter = key == "a" and (
+            (capital and not stops) or glued or text[start - 1 : start] + text[at : at + 1] == "()"
+        )
+        key = "A" if is_letter else key
         if key not in WORDS["harmless"] or (capital and key in ("a", "an") and text[at + 1 : at + 2].isupper()):
             # Not so the 's of a word that was left out: That's what he said.
             owns = key == _POSSESSIVE and not (between == "" and tokens and tokens[-1].end < start)

@@ -46,7 +46,7 @@ _DENIES = re.compile(
 # What somebody says: in quotation marks behind a verb of saying, or there and a sentence.
 _SAYS = r"\b(?:sa(?:id|ys)|wrote|writes|replied|answered|asked|cried|added|told\s\w+)\b|[曰云言道说說称稱谓謂问問答]"
 _SPEECH = re.compile(
-    rf"(?:(?:{_SAYS})(?:\sthat)?[\s:：,，]*[“「『\"]|[“「『](?=[^“”「」『』\n]{{9,}}[,.!?，。！？…][”」』]))[^”」』\"\n]*",
+    rf"(?:(?:{_SAYS})(?:\sthat)?[\s:：,，]*[“「『\"]|[“「『](?=[^“”「」『』\n]{{9,}}[,.!?，。！？…][”」』])|\"(?=[^\"\n]{{9,}}[,.!?…]\"))[^”」』\"\n]*",
     re.IGNORECASE,
 )
 # What a lead and a colon, or a heading above a list, bar: `Do not:`, `Common myths:`, and where that ends.
