@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from shiguan.claims.clauses import DOUBTS, SETS_OFF, Clauses
+from shiguan.claims.clauses import DOUBTS, SETS_OFF, Clauses, is_past
 from shiguan.claims.phrases import BE, JOINS
 from shiguan.claims.tokens import PARTICIPLES, WORDS, Span, Token, is_finite, says_any
 from shiguan.reading.text import read_text
@@ -52,7 +52,10 @@ def _changes_nothing(wanted: Sequence[Token], there: Clauses, start: int, span: 
         ranks = any(token.key in _RANKS or token.key.endswith("est") for token in wanted)
         # In `Otto, the heir, resigned, and his son, Karl, took over` it was the son.
         is_clause = is_clause or any(token.breaks and (token.key in JOINS or is_finite(token)) for token in aside[1:])
-        return goes_on and not ranks and not (is_clause and any(map(is_finite, aside)))
+        # The workers, on average, earned more.
+        tells = is_past(after) or is_clause
+        is_where = opens not in WORDS["after"] or any(one.is_capital or one.number for one in aside)
+        return goes_on and tells and is_where and not ranks and not (is_clause and any(map(is_finite, aside)))
     named = there.behind_date(start)
     is_subject = named < span[0] and there.tokens[named].key not in WORDS["adverbial"]
     if is_clause or not (is_subject and is_finite(after)) or opens in WORDS["subjects"]:

@@ -37,6 +37,11 @@ _BOUNDED, _GOES_ON = _NEGATIVES | set("only may cannot nothing 不 未 无 莫 �
 _AMONG = frozenset("in among amongst of within across 在 于".split())
 _CASES = frozenset({"where", "when", "whenever", "wherever", "once"})
 _BELIEVED = WORDS["believed"]
+_HYPHENS, _RANGES = frozenset("-‐‑"), frozenset(["-", "–", "—", "～", "~", "/", "&", "：", ":", "、", "+", "＋"])
+_VIEWS, _LISTS, _SPEAKS = frozenset({"to", "for", "as"}), frozenset("是为有"), frozenset("说道称云言想")
+_ASKED = frozenset(
+    "asked ask wondered wanted ordered allowed forced expected considered persuaded tried failed".split()
+)
 _IN_GENERAL = frozenset({"is", "are", "has", "have"})
 _LEAVES_OPEN = (WORDS["unreal"] - {"to"}) | {"only", "even"}
 _IF = WORDS["takes_back"] - {"or", "before", "until", "till"}
@@ -57,7 +62,7 @@ _LONGEST_DENIAL, _ASKS = 8, re.compile(r"^\s*[?？]|[(（][×✗✘❌]")
 _LONGEST_REJECTION = 14
 
 
-def _is_past(token: Token) -> bool:
+def is_past(token: Token) -> bool:
     return is_finite(token) and token.key not in WORDS["present"]
 
 
@@ -122,7 +127,7 @@ class Clauses(Phrases):
         remark = self.tokens[at : end if end - at <= _LONGEST_DENIAL else at + 2]
         if {token.key for token in remark} <= WORDS["of_denials"]:
             return len(remark) == end - at and (is_open or says_any(remark, WORDS["untrue"]))
-        if is_sentence and self._denies(self.tokens[at : min(end, at + _LONGEST_REJECTION)]):
+        if is_sentence and self._denies(self.tokens[at : min(self.end_of_sentence(at), at + _LONGEST_REJECTION)]):
             return True
         # Behind a stop it must say no more: Except for Otto, all fled.
         ends = end == len(self.tokens) or self.tokens[end].stops or self.tokens[end].breaks[0] in ":："
@@ -131,9 +136,14 @@ class Clauses(Phrases):
     @staticmethod
     def _denies(sentence: Sequence[Token]) -> bool:
         """Return whether a sentence says that what was told before it is untrue, undone, or only told by somebody."""
-        of_it = says_any(sentence, WORDS["statements"]) or sentence[0].key in ("it", "this", "that")
+        of_it = (
+            says_any(sentence, WORDS["statements"])
+            or sentence[0].key in ("it", "this", "that")
+            or sentence[-1].key == "this"
+        )
         is_so = (sentence[0].key in ("so", "or") or sentence[-1].key == "so") and len(sentence) <= _LONGEST_REMARK + 1
-        is_view = sentence[0].key in ("this", "that", "such", "so") and says_any(sentence, _BELIEVED)
+        is_view = says_any(sentence, WORDS["corrects"]) or says_any(sentence[:1], WORDS["admits"])
+        is_view = is_view or (sentence[0].key in ("this", "that", "such", "so") and says_any(sentence, _BELIEVED))
         return (of_it and says_any(sentence, WORDS["rejects"])) or is_view or (is_so and says_any(sentence, REPORTS))
 
     def _is_in(self, spans: Sequence[Span], at: int) -> bool:
@@ -149,6 +159,8 @@ class Clauses(Phrases):
     def begins_alone(self, at: int, *, quoted: bool = False) -> bool:
         """Return whether what begins there can be cut out of what stands before it; speech only in quotation marks."""
         if self.is_supposed(at, quoted=quoted) or self._is_led_by_limit(at) or at in self._of_several:
+            return False
+        if self.cuts_word(at):
             return False
         while at and not self.tokens[at].breaks and self.tokens[at - 1].key in WORDS["harmless"]:
             at -= 1
@@ -193,17 +205,23 @@ class Clauses(Phrases):
     def _is_told(self, start: int, end: int) -> bool:
         """Return whether a lead tells of the past, or only where that was which somebody did: in Acre, Otto died."""
         lead, verb = self.tokens[start:end], self.verb(end, self.end_of_phrase(end))
-        if any(map(_is_past, lead)) or is_participle(lead[:1]):
+        tells = any(map(is_past, lead)) or is_participle(lead[:1])
+        if tells and lead[0].key not in _VIEWS:
             return True
         # In the opera, Karl kills Otto; to Otto, Karl was a traitor: of a deed of the past it is where, when or why.
         is_be = self.tokens[verb].key in ARE and not is_participle(self.tokens[verb + 1 : verb + 2])
-        is_deed = verb > end and _is_past(self.tokens[verb]) and not is_be
-        return is_deed and not says_any(lead, _LIMITS | DOUBTS | WORDS["statements"] | {"for", "as"})
+        is_deed = verb > end and is_past(self.tokens[verb]) and not is_be
+        doubts = says_any(
+            [one for one in lead if not one.is_capital or one.stops], _LIMITS | DOUBTS | WORDS["statements"]
+        )
+        return is_deed and not doubts and (tells or lead[0].key not in _VIEWS)
 
     def _is_told_in_han(self, start: int, end: int) -> bool:
         """Return whether a lead tells of a day, of somebody, or that something was so, and not who says so, or when."""
         lead, last = self.tokens[start:end], self.signs[bisect_left(self.signs, end) - 1]
         is_dated = any(at in self._dated for at in range(start, end))
+        if says_any(lead[:2], WORDS["not_yet"]):
+            return False
         if lead[-1].key in WORDS["ends_case"]:
             return is_dated and lead[-1].key in ("时", "后")
         told = is_dated or says_any([*lead[:2], *lead], WORDS["told"])
@@ -219,7 +237,7 @@ class Clauses(Phrases):
         """Return whether what stands before it may take from it: no captain and sailor, not because, will go when."""
         token, joint = self.tokens[at], self.tokens[at - 1].key
         if joint in _OF_TIME_OR_CAUSE:
-            return says_any(self.lead(at), _LEAVES_OPEN)
+            return says_any(self.lead(at), _LEAVES_OPEN | REPORTS | _ASKED)
         if self._is_known(at):
             return says_any(self.lead(at), _UNKNOWN)
         if joint not in JOINS:
@@ -257,8 +275,19 @@ class Clauses(Phrases):
         has_verb = any(token.key in BE for token in self.tokens[start:at])
         return is_one and not any(map(is_finite, self.tokens[at : end - has_verb]))
 
+    def cuts_word(self, at: int) -> bool:
+        """Return whether what stands before and behind a place is one: sister|-in-law, 5|–10, 北京|—上海."""
+        if not 0 < at < len(self.tokens):
+            return False
+        sign, token = self.text[self.tokens[at - 1].end : self.tokens[at].start], self.tokens[at]
+        near = any(one.number for one in self.tokens[max(0, at - 2) : at])
+        is_range = bool(token.number) and near and sign.strip() in _RANGES
+        return sign in _HYPHENS or is_range or (token.is_han and sign in _RANGES - {"、", "：", ":"})
+
     def ends_alone(self, end: int) -> bool:
         """Return whether what ends there can be cut out of what stands behind it."""
+        if self.cuts_word(end):
+            return False
         if end == len(self.tokens) or self.tokens[end].stops or self._open[end]:
             return not self._open[end]
         after = self.tokens[end]
@@ -269,7 +298,7 @@ class Clauses(Phrases):
         if after.key == "后" and self.tokens[end - 1].key in WORDS["royal"]:  # 王后 is no 王
             return False
         if after.breaks:
-            if after.breaks == "、" and says_any(self.lead(end), _LIMITS):
+            if after.breaks == "、" and says_any(self.lead(end), _LIMITS | _LISTS):
                 return False
             return ";" in after.breaks or (self._adds(end) and not self._is_taken_back(end))
         behind = self.end_of_phrase(end)
@@ -301,6 +330,8 @@ class Clauses(Phrases):
 
     def _is_done(self, end: int) -> bool:
         """Return whether a phrase tells what was done or what one is, not how it is: is free on Sundays."""
+        if self.tokens[end].key == "to" and says_any(self.lead(end), REPORTS | _ASKED):
+            return False
         key, behind = self.tokens[end].key, self.tokens[end + 1 : self.end_of_phrase(end)]
         if key in WORDS["relative"]:
             return False
@@ -309,8 +340,8 @@ class Clauses(Phrases):
             lead = self.tokens[self._begins[bisect_right(self._begins, end - 1) - 1] : end]
         verb = next((at for at, token in enumerate(lead) if is_finite(token)), len(lead))
         if verb == len(lead) or lead[verb].key not in ARE:
-            is_reason = key in _OF_TIME_OR_CAUSE and any(map(_is_past, behind))
-            return (verb < len(lead) and _is_past(lead[verb])) or is_reason
+            is_reason = key in _OF_TIME_OR_CAUSE and any(map(is_past, behind))
+            return (verb < len(lead) and is_past(lead[verb])) or is_reason
         said, first = lead[verb + 1 :], end - len(lead) + verb + 1
         is_deed = lead[verb].key in ("was", "were") and is_participle(said[:1])
         return bool(said) and (is_deed or self.is_described(first) or said[0].is_capital)
@@ -335,6 +366,10 @@ class Clauses(Phrases):
         remark = self.tokens[end : min(self.end_of_phrase(end), end + longest)]
         if len(remark) > 2 and says_any(remark[:3], WORDS["or_else"]):
             return True
+        if remark[0].is_han and (
+            remark[0].key == "或" or (len(remark) > 2 and remark[-1].key in _SPEAKS) or "《" in remark[0].breaks
+        ):
+            return True
         if (
             self._excepts_some(end)
             or says_any(remark[:2], WORDS["takes_back"])
@@ -351,7 +386,7 @@ class Clauses(Phrases):
         """Return whether a remark says of whom what is said of all is not so: open daily (closed Mondays)."""
         remark, said = self.tokens[end : self.end_of_phrase(end)], self.lead(end)
         is_aside = remark[0].breaks in ("(", "（")
-        bars = says_any(remark[: None if is_aside else 2], WORDS["excepts_some"])
+        bars = says_any(remark[: None if is_aside or remark[0].is_han else 2], WORDS["excepts_some"])
         bars = bars or remark[0].key == "但"
         return says_any(said, OF_ALL) and (bars or remark[-1].key in WORDS["excepts_if_last"])
 

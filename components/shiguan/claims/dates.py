@@ -24,7 +24,7 @@ def _end(tokens: Sequence[Token], at: int) -> int:
     end, is_date = at, False
     while end < min(len(tokens), at + _LONGEST):
         token = tokens[end]
-        if end > at and (token.stops or (token.breaks and not token.number)):
+        if end > at and (token.stops or "(" in token.breaks or (token.breaks and not token.number)):
             break
         is_span = token.key in ("to", "until") and tokens[at].key == "from"
         if token.number is None and not is_span and token.key not in (_INSIDE if end > at else _OPENS):

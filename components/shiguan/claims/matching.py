@@ -78,7 +78,10 @@ def _runs_on(before: Token, claimed: Token, found: Token) -> bool:
     """Return whether a claim goes on without a sign where a sentence ends, or somebody speaks: Otto, said Karl."""
     if claimed.breaks not in IN_LIST:
         return False
+    if claimed.breaks == "、" and found.breaks == "，":
+        return True
     ends = found.stops and (claimed.is_capital or found.is_capital or bool(_ENDS.search(found.breaks)))
+    ends = ends or ";" in found.breaks
     is_said = found.key in REPORTS and not found.is_han
     return ends or (bool(found.breaks) and not claimed.breaks and (is_said or before.key in WORDS["replies"]))
 
@@ -95,9 +98,11 @@ def _behind(wanted: Sequence[Token], at: int, there: Clauses, found: Span) -> in
 
 def _is_name_part(wanted: Sequence[Token], at: int, there: Clauses, place: int) -> bool:
     """Return whether a token and the next one are a name that the passage has in full before: 郭 of 郭子仪."""
-    if not is_first_name(wanted, at, there) or wanted[at + 1].key in there.once(_namesakes):
+    if not is_first_name(wanted, at, there) or wanted[at + 1].key in there.once(_namesakes) | WORDS["no_surnames"]:
         return False
     size = 3 if wanted[at].key in SURNAMES and len(wanted) > at + 2 and not wanted[at + 2].breaks else 2
+    if wanted[at].key in WORDS["of_another"]:
+        return False
     full = there.runs.get(tuple(token.key for token in wanted[at : at + size]), place)
     # Who has been named before by his last name alone is another one.
     return full < place and (wanted[at].is_han or there.runs[(wanted[at + 1].key,)] > full)

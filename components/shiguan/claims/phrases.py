@@ -80,6 +80,9 @@ class Phrases:
         after = bisect_right(self.signs, at)
         return self.signs[after] if after < len(self.signs) else len(self.tokens)
 
+    def end_of_sentence(self, at: int) -> int:
+        return next((to for to in range(at + 1, len(self.tokens)) if self.tokens[to].stops), len(self.tokens))
+
     def main_clause(self, start: int) -> int:
         """Return where the main clause of a sentence begins: behind `In 755,`."""
         leads = self.tokens[start].key in LEADS or is_participle(self.tokens[start : start + 1])

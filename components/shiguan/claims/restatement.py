@@ -8,7 +8,7 @@ from itertools import pairwise, product
 from shiguan.claims.clauses import DOUBTS, OF_ALL, OPENS_QUOTE, Clauses, read_clauses
 from shiguan.claims.implied import implied
 from shiguan.claims.matching import IN_LIST, compared_from, is_first_name, matches
-from shiguan.claims.phrases import DENIES, LEADS
+from shiguan.claims.phrases import DENIES, LEADS, REPORTS
 from shiguan.claims.tokens import (
     WORDS,
     Span,
@@ -29,6 +29,7 @@ _PARTS_OF_DATE = (WORDS["units_of_date"] | WORDS["dated"] | {"of"}) - _SINCE
 _ADDS = frozenset({"and", "but", "while", "而", "但", "且", "却"})
 _ALL, _WHERE = frozenset("并皆俱咸悉都均"), frozenset("于在")
 _BEHIND_DOER = WORDS["after"] - WORDS["relative"] - {"and"}
+_THINKS = frozenset("say think believe let make see hear want".split())
 _NO_DOER = _UNREAL | _BE | WORDS["after"] | {"have", "having"}
 # What stands in brackets, but not behind a number: 5 (thousand).
 _ASIDE = re.compile(r"(?<![\d零〇一二三四五六七八九十百千万亿])(?<!\d )[(（]([^()（）\n]{1,200})[)）]")
@@ -83,9 +84,8 @@ def _blank_asides(passage: str) -> str:
 
     def blank(aside: re.Match[str]) -> str:
         tokens = read_tokens(aside[1])
-        doubts = says_any(tokens, DOUBTS) or says_any(tokens[:1], WORDS["limits"] | {"for"})
-        # (planned), (前): what is so short may be what makes it another thing.
-        doubts = doubts or (len(tokens) < 3 and not any(one.is_capital or one.number for one in tokens))
+        doubts = says_any(tokens, DOUBTS) or says_any(tokens[:1], WORDS["limits"] | WORDS["bounds"])
+        doubts = doubts or says_any(tokens, WORDS["bracketed"])
         if says_any(tokens, WORDS["excepts_some"]) and tokens[0].key not in WORDS["relative"]:
             before = passage[max(0, aside.start() - _BEFORE_ASIDE) : aside.start()]
             doubts = doubts or says_any(read_tokens(before), OF_ALL)
@@ -130,6 +130,8 @@ def _with_date(wanted: Sequence[Token], there: Clauses) -> Span | None:
                 date
                 for date in near
                 if date not in taken
+                and there.tokens[date[0]].breaks[:1] != "("
+                and not there.cuts_word(date[0])
                 and _same_date(wanted[first:last], there.tokens[slice(*date)])
                 and not _is_duration(there.tokens, date)
                 and _belongs(date, span, there)
@@ -210,7 +212,10 @@ def _is_duration(tokens: Sequence[Token], date: Span) -> bool:
 def _same_date(claimed: Sequence[Token], found: Sequence[Token]) -> bool:
     """Return whether a date says all that another one says: 755 and the winter of 755, but not the other way round."""
     since = any(token.key in _SINCE for token in found) and not any(token.key in _SINCE for token in claimed)
-    return not since and all(t.key in _PARTS_OF_DATE or any(map(t.same, found)) for t in claimed)
+    # From 1966 to 1976 is not in 1976.
+    spans = any(token.number and token.breaks in ("—", "–", "～") for token in found[1:])
+    longer = spans and sum(bool(token.number) for token in found) > sum(bool(token.number) for token in claimed)
+    return not since and not longer and all(t.key in _PARTS_OF_DATE or any(map(t.same, found)) for t in claimed)
 
 
 def _other_voice(wanted: Sequence[Token], there: Clauses) -> Span | None:
@@ -282,6 +287,7 @@ def _without_doer(wanted: Sequence[Token], there: Clauses) -> Span | None:
         clause = there.lead(start)
         is_active = clause and not there.tokens[start].breaks and clause[-1].key not in _NO_DOER
         is_active = is_active and not any(is_finite(token) or "n't" in token.key for token in clause)
+        is_active = is_active and not says_any(clause, REPORTS | _THINKS)
         certain = is_active and not says_any(clause, DENIES) and not there.is_supposed(start)
         if certain and there.ends_alone(end):
             return start, end

@@ -60,10 +60,18 @@ _IN_HAN = (
     r"(?:禁止|[严嚴]禁|[误誤][区區解]|[错錯谬謬][误誤]|[谣謠]言|不[得可要能应應宜许許准]|勿|忌)[^\n。，；:：]{0,8}"
 )
 _LEAD, _COLON = r"[^\n.!?:：,]{0,60}", r"[*_\s]{0,4}[:：]"
+_TOLD = "(?:views?|stor(?:y|ies)|tales?|legends?|examples?|claims?|statements?|allegations?|rumours?)"
+_TOLDS = "谣言|传闻|故事|主张|请求|诉求|观点|假设|情节|例子|说法|设想"
+_TOLD_IN_HAN = (
+    rf"(?:以下|下列)[^\n。，；:：]{{0,12}}(?:{_TOLDS})[^\n。，；:：]{{0,8}}[。：:](?!\n)"
+    rf"|(?:{_TOLDS})如下[。：:](?!\n)|想象一下[^\n。]{{0,20}}[。：:]"
+)
 _BARS = re.compile(
     rf"(?P<list>(?:\b(?:{_DO_NOT}|{_UNTRUE})\b{_LEAD}|{_IN_HAN})(?:{_COLON}\W{{0,3}}\n|\n(?={_ITEM})))"
     rf"|(?P<text>(?:\b(?:{_DO_NOT}|following\b{_LEAD}\b(?:{_DO_NOT}|{_UNTRUE})\b{_LEAD})|{_IN_HAN}|判[断斷][题題]?"
-    rf"|(?:^|(?<=[.!?]\s))\W{{0,6}}(?:\w+ )?{_UNTRUE}(?: \w+){{0,3}}){_COLON}(?!\W{{0,3}}\n)|true or false[?:])"
+    rf"|(?:^|(?<=[.!?]\s))\W{{0,6}}(?:\w+ )?{_UNTRUE}(?: \w+){{0,3}}){_COLON}(?!\W{{0,3}}\n)|true or false[?:]"
+    rf"|\b(?:imagine|suppose|assume|picture)\b{_LEAD}[.!:](?!\W{{0,3}}\n)|\bfollowing\b{_LEAD}\b{_TOLD}\b{_LEAD}[.:]"
+    rf"|{_TOLD_IN_HAN})"
     r"|(?P<line>^[ \t]*(?:[-*] )?[❌✗✘🚫⛔])",
     re.IGNORECASE | re.MULTILINE,
 )
