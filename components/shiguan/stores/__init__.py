@@ -80,6 +80,15 @@ class PipelineStore(Serializable):
         """Count the documents without a vector; 0 where a store has none, or nothing else."""
         return 0
 
+    def count_documents(self: Any) -> int:
+        """Count all documents."""
+        count: int = self.count_documents_by_filter({})
+        return count
+
+    def list_ids(self: Any, filters: dict[str, Any] | None = None) -> list[str]:
+        """List the ids of the documents that match, without reading the documents."""
+        return list(self.iter_ids(filters))
+
     def iter_ids_without_vector(self: Any, filters: dict[str, Any] | None = None) -> Iterator[str]:
         """List the ids of the documents that have no vector yet, one after the other."""
         return iter(self.list_ids_without_vector(filters))
