@@ -3,7 +3,7 @@
 import inspect
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy
@@ -145,6 +145,12 @@ def during(first: int, last: int) -> dict[str, Any]:
 def of_tenant(tenant_id: str, *conditions: dict[str, Any]) -> dict[str, Any]:
     """Write the filter that leaves a tenant's documents, and of these what meets the conditions."""
     return all_of(where(TENANT_FIELD, "==", tenant_id), *conditions)
+
+
+def documents_by_id(store: Any, ids: Collection[str], tenant_id: str) -> dict[str, Any]:
+    """Read a tenant's documents of a store by their ids; one that is gone is left out."""
+    found = store.filter_documents(of_tenant(tenant_id, where("id", "in", sorted(ids)))) if ids else []
+    return {document.id: document for document in found}
 
 
 def names_tenant(filters: Any) -> bool:

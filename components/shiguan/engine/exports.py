@@ -14,7 +14,7 @@ from shiguan.engine.annotations import annotation_sets
 from shiguan.engine.docx_notes import docx_with_footnotes
 from shiguan.engine.receipts import CitedSpan, Receipt
 from shiguan.errors import RefusedError
-from shiguan.tenants import of_tenant, where
+from shiguan.tenants import documents_by_id
 from shiguan.text.places import page_words
 from shiguan.text.works import PEOPLE, WORK_FIELDS, isbn_of, plain_line, work_of
 
@@ -86,9 +86,8 @@ def export_answer(receipt: Receipt, parents: Any, form: str, *, own: Mapping[str
 def cited_entries(receipt: Receipt, parents: Any, own: Mapping[str, Any]) -> list[Entry]:
     """Collect the works that an answer cites, in the order of its marks, each once."""
     citations = sorted(receipt.answer.citations, key=lambda citation: (citation.number, citation.start))
-    ids = sorted({citation.parent_id for citation in citations})
-    found = parents.filter_documents(of_tenant(receipt.tenant_id, where("id", "in", ids))) if ids else []
-    metas = {parent.id: parent.meta for parent in found}
+    found = documents_by_id(parents, {citation.parent_id for citation in citations}, receipt.tenant_id)
+    metas = {name: parent.meta for name, parent in found.items()}
     # A passage that was corrected since is of the same work; in a file of records it may be of another.
     works = [meta for meta in metas.values() if meta.get("file_id") == meta.get("source_id")]
     whole = {(meta.get("source"), meta.get("title")): meta for meta in works}

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field, NonNegativeInt
 from shiguan import __version__
 from shiguan.errors import RefusedError, StoreFullError
 from shiguan.resources import utc_time
-from shiguan.tenants import of_tenant, where
+from shiguan.tenants import documents_by_id, of_tenant, where
 
 _LARGEST = 4 * 1024 * 1024
 
@@ -166,14 +166,10 @@ def replay(receipt: Receipt, parents: Any, *, tenant_id: str) -> list[str]:
     `stands`: the source has the words that are cited; `gone`: it has others, or is not there; `outside`: a tool found
     them outside the library, so they cannot be checked.
     """
-
-    def contents(field: str, operator: str, value: Any) -> dict[str, str]:
-        found = parents.filter_documents(of_tenant(tenant_id, where(field, operator, value)))
-        return {parent.id: parent.content or "" for parent in found}
-
     citations = receipt.answer.citations
-    read = contents("id", "in", sorted({citation.parent_id for citation in citations})) if citations else {}
-    now: dict[str, dict[str, str]] = {}
+    found = documents_by_id(parents, {citation.parent_id for citation in citations}, tenant_id)
+    read = {name: parent.content or "" for name, parent in found.items()}
+    now: dict[str, list[str]] = {}
     states = []
     for citation in citations:
         state, quote = "gone", citation.quote
@@ -183,7 +179,8 @@ def replay(receipt: Receipt, parents: Any, *, tenant_id: str) -> list[str]:
             state = "stands"
         elif quote:
             if citation.source not in now:
-                now[citation.source] = contents("meta.source", "==", citation.source)
-            state = "stands" if any(quote in text for text in now[citation.source].values()) else "gone"
+                of_source = of_tenant(tenant_id, where("meta.source", "==", citation.source))
+                now[citation.source] = [parent.content or "" for parent in parents.filter_documents(of_source)]
+            state = "stands" if any(quote in text for text in now[citation.source]) else "gone"
         states.append(state)
     return states

@@ -10,7 +10,7 @@ from shiguan.engine.library import Library
 from shiguan.llm.run import raise_if_cancelled
 from shiguan.reading.passage import Passage
 from shiguan.reading.question import read_question
-from shiguan.tenants import during, of_tenant, where
+from shiguan.tenants import documents_by_id, during, of_tenant
 from shiguan.text.asked_times import years_between
 from shiguan.text.places import place_of
 from shiguan.text.times import When, day_number, times_in, western_of
@@ -23,7 +23,6 @@ _AS_MANY = 0.5
 _EVER = (-9999, 9999)
 # Times known only to the month or the year are sorted after more exact ones.
 _AFTER_DAYS, _AFTER_MONTHS = 10**8, 13
-_BATCH = 200
 
 
 def timeline(
@@ -53,8 +52,10 @@ def timeline(
             found += [(time, row) for time in times if time.first <= last and time.last >= first]
     found.sort(key=_order)
     shown = found[:MOST_LINES]
-    texts = _by_id(store, {row["id"] for _, row in shown}, tenant_id)
-    parents = _by_id(library.stores["parents"], {child.meta["parent_id"] for child in texts.values()}, tenant_id)
+    texts = documents_by_id(store, {row["id"] for _, row in shown}, tenant_id)
+    parents = documents_by_id(
+        library.stores["parents"], {child.meta["parent_id"] for child in texts.values()}, tenant_id
+    )
     lines = []
     for time, row in shown:
         if (child := texts.get(row["id"])) is None or (parent := parents.get(child.meta["parent_id"])) is None:
@@ -91,12 +92,3 @@ def time_words(line: Mapping[str, Any]) -> str:
     if line["how"] == "carried":
         return f"[{line['as']}]" + (f", {western}" if western else "")
     return f"{line['as']}, {western}" if western else str(line["as"])
-
-
-def _by_id(store: Any, ids: Collection[str], tenant_id: str) -> dict[str, Any]:
-    wanted = sorted(ids)
-    found: dict[str, Any] = {}
-    for start in range(0, len(wanted), _BATCH):
-        batch = where("id", "in", wanted[start : start + _BATCH])
-        found |= {document.id: document for document in store.filter_documents(of_tenant(tenant_id, batch))}
-    return found

@@ -8,15 +8,15 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
-from haystack import Document
-from haystack.document_stores.types import DuplicatePolicy
-
 from shiguan.serialization import Serializable
 
 HIT_FIELDS = ("parent_id", "tenant_id", "source_id", "start", "end", "position", "language", "when")
 """The meta of a child that the fetcher of parents and the scaling of scores need; texts are not read."""
 
 BM25_K1, BM25_B = 1.2, 0.75
+
+_AWAITED = {"write_documents_async", "filter_documents_async"}
+"""What Haystack's `DocumentWriter` and `FilterRetriever` await."""
 
 
 def is_model(found: str | None, wanted: str) -> bool:
@@ -43,9 +43,11 @@ class PipelineStore(Serializable):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        for name in filter(lambda name: name.endswith("_async"), dir(cls)):
+        names = {name for name in dir(cls) if name.endswith("_async")}
+        haystacks = {name for name in names if getattr(cls, name).__module__.startswith("haystack")}
+        for name in haystacks | (_AWAITED - names):
             method = inspect.getattr_static(cls, name.removesuffix("_async"), None)
-            if inspect.isfunction(method) and getattr(cls, name).__module__.startswith("haystack"):
+            if inspect.isfunction(method):
                 setattr(cls, name, _in_thread(method))
 
     @property
@@ -78,17 +80,14 @@ class PipelineStore(Serializable):
         """Count the documents without a vector; 0 where a store has none, or nothing else."""
         return 0
 
-    async def write_documents_async(
-        self: Any, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE
-    ) -> int:
-        """See `write_documents`; what Haystack's `DocumentWriter` awaits."""
-        written: int = await asyncio.to_thread(self.write_documents, documents, policy)
-        return written
+    def count_documents(self: Any) -> int:
+        """Count all documents."""
+        count: int = self.count_documents_by_filter({})
+        return count
 
-    async def filter_documents_async(self: Any, filters: dict[str, Any] | None = None) -> list[Document]:
-        """See `filter_documents`; what Haystack's `FilterRetriever` awaits."""
-        found: list[Document] = await asyncio.to_thread(self.filter_documents, filters)
-        return found
+    def list_ids(self: Any, filters: dict[str, Any] | None = None) -> list[str]:
+        """List the ids of the documents that match, without reading the documents."""
+        return list(self.iter_ids(filters))
 
     def iter_ids_without_vector(self: Any, filters: dict[str, Any] | None = None) -> Iterator[str]:
         """List the ids of the documents that have no vector yet, one after the other."""

@@ -121,10 +121,6 @@ class ElasticsearchStore(  # type: ignore[misc]  # as above
         """Return the passages that match; up to a thousand, such as parents by id, come in one request."""
         return [_passage(hit) for hit in self._hits(filters, _PAGE, source=True)]
 
-    def list_ids(self, filters: dict[str, Any] | None = None) -> list[str]:
-        """Return the ids of the passages that match, without reading the passages."""
-        return list(self.iter_ids(filters))
-
     def iter_ids(self, filters: dict[str, Any] | None = None, *, after: str | None = None) -> Iterator[str]:
         """Return the ids of the passages that match, page by page in their order; or those after an id."""
         return (hit["_id"] for hit in self._hits(filters, _ID_PAGE, source=False, after=after))
@@ -146,9 +142,6 @@ class ElasticsearchStore(  # type: ignore[misc]  # as above
                     if entry.get("found"):
                         found.add(entry["_id"])
         return found
-
-    def count_documents(self) -> int:
-        return self.count_documents_by_filter({})
 
     def count_documents_by_filter(self, filters: dict[str, Any]) -> int:
         with self.server.connected() as client:

@@ -108,7 +108,7 @@ class PairedDocumentStore(TenantGuarded, PipelineStore):
 
     def list_ids(self, filters: dict[str, Any] | None = None) -> list[str]:
         """List the ids of the children that match in either."""
-        return sorted({*self.words.list_ids(filters), *self.vectors.list_ids(filters)})
+        return sorted({*self.words.iter_ids(filters), *self.vectors.iter_ids(filters)})
 
     def iter_ids(self, filters: dict[str, Any] | None = None) -> Iterator[str]:
         return self.words.iter_ids(filters)

@@ -270,12 +270,9 @@ class QdrantStore(TenantGuarded, QdrantHooks, PipelineStore, QdrantDocumentStore
         """Delete children; ids that are not stored are ignored."""
         self._delete(map(_point_id, document_ids))
 
-    def list_ids(self, filters: dict[str, Any] | None = None) -> list[str]:
-        """Return the ids of the children that match, without reading vectors."""
-        return [str(record.payload["id"]) for record in self._records(filters, with_payload=["id"])]
-
-    def count_documents(self) -> int:
-        return self.count_documents_by_filter({})
+    def iter_ids(self, filters: dict[str, Any] | None = None) -> Iterator[str]:
+        """Return the ids of the children that match, page by page, without reading vectors."""
+        return (str(record.payload["id"]) for record in self._records(filters, with_payload=["id"]))
 
     def count_documents_by_filter(self, filters: dict[str, Any]) -> int:
         with self.server.connected() as client:

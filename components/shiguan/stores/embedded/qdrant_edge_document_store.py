@@ -290,10 +290,6 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
         own = [meta_of(payload) for payload in payloads]
         return [meta | {ID: payload[ID]} for meta, payload in zip(own, payloads, strict=True)] if ID in fields else own
 
-    def list_ids(self, filters: dict[str, Any] | None = None) -> list[str]:
-        """List the ids of the documents that match."""
-        return list(self.iter_ids(filters))
-
     def iter_ids(self, filters: dict[str, Any] | None = None) -> Iterator[str]:
         """List the ids of the documents that match, page by page; nothing is locked between pages."""
         offset = None
@@ -308,9 +304,6 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
         with self._shard.read() as edge:
             records, following = reading.page(edge, offset, translate(filters), _IDS_ONLY)
         return [[record.payload[ID] for record in records], None if following is None else str(following)]
-
-    def count_documents(self) -> int:
-        return self.count_documents_by_filter({})
 
     @shared
     def count_documents_by_filter(self, filters: dict[str, Any]) -> int:

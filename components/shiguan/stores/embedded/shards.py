@@ -54,7 +54,7 @@ class Shard:
         self.folder = folder
         self.counts: dict[str, Any] = {}
         self._record: dict[str, Any] = {}
-        self._process = os.getpid()
+        self.closed = False  # or no longer to be used, in a forked child
         self._quantizing: subprocess.Popen[bytes] | None = None
         self._may_quantize = True
         self.format = expected
@@ -176,7 +176,7 @@ class Shard:
             server.close()
         with self._telling_of_damage(), self._writing, self._readers, private_files():
             if (edge := self._edge) is not None:
-                self._edge = None
+                self._edge, self.closed = None, True
                 self._readers.wait_for(lambda: edge not in self._reading)
                 edge.close()
                 with contextlib.suppress(OSError):  # a deleted folder, a full disk: the next opening checks less
@@ -254,11 +254,6 @@ class Shard:
     def quantized(self) -> bool:
         """Whether most vectors are quantized."""
         return bool(self._record.get("quantized_points"))
-
-    @property
-    def closed(self) -> bool:
-        """Whether it can no longer be used: `close` was called, or this is a forked child."""
-        return self._edge is None or self._process != os.getpid()
 
     def check_format(self, expected: ShardFormat) -> None:
         """Compare the folder's format with the one that a caller writes with."""
@@ -387,8 +382,10 @@ def _forget_after_fork() -> None:
     # The engine's threads do not survive a fork. A child uses the store through its parent, like any other process.
     global _opening  # noqa: PLW0603
     for shard in _open_shards.values():
-        if isinstance(shard, Shard) and shard.server is not None:
-            shard.server.abandon()
+        if isinstance(shard, Shard):
+            shard.closed = True
+            if shard.server is not None:
+                shard.server.abandon()
     _abandoned.extend(_open_shards.values())
     _open_shards.clear()
     _opening = threading.Lock()

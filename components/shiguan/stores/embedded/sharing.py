@@ -177,8 +177,8 @@ class EngineServer:
         """Carry out a call."""
         try:
             name, settings, arguments = json.loads(request)
-            result = _packed(self._answer(_methods[name], settings, _arguments(arguments)))
-            return json.dumps({"result": result}, default=list).encode()
+            result = self._answer(_methods[name], settings, _arguments(arguments))
+            return json.dumps({"result": result}, default=_plain).encode()
         except Exception as error:
             return json.dumps({"error": [type(error).__name__, str(error)]}).encode()
 
@@ -198,7 +198,8 @@ class EngineClient:
 
     def call(self, name: str, settings: dict[str, Any], arguments: dict[str, Any]) -> Any:
         """Call one of the store's methods."""
-        request = json.dumps([name, settings, _packed_arguments(arguments)])
+        _check(arguments)
+        request = json.dumps([name, settings, arguments], default=_plain)
         # A write waits for others, and quantizing a large store takes minutes.
         seconds = _CALL_SECONDS * (10 if name.startswith(("write_", "delete_", "drop_")) else 1)
         try:
@@ -319,27 +320,23 @@ def turn(folder: Path, tenant_id: str, source: str, waiting: Callable[[str], obj
         lock.release()
 
 
-def _packed(value: Any) -> Any:
-    if isinstance(value, list) and value and isinstance(value[0], Document):
-        return [[each.id, each.content, each.meta, _numbers(each.embedding), each.score] for each in value]
-    return value
-
-
-def _packed_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
+def _check(arguments: dict[str, Any]) -> None:
+    """Refuse what the store itself would refuse, before JSON does it in other words."""
     documents = arguments.get("documents", [])
     if not isinstance(documents, list) or not all(isinstance(each, Document) for each in documents):
         raise ValueError("`documents` must be a list of Documents.")
     for each in documents:
         plain_meta(each)
-    packed = {name: _packed(value) for name, value in arguments.items()}
-    translate(packed.get("filters"))  # what passes it can be written as JSON
-    if "policy" in packed:
-        packed["policy"] = packed["policy"].value
-    if "terms" in packed:
-        packed["terms"] = list(packed["terms"])
-    if "query_embedding" in packed:
-        packed["query_embedding"] = _numbers(packed["query_embedding"])
-    return packed
+    translate(arguments.get("filters"))
+
+
+def _plain(value: Any) -> Any:
+    """Write what JSON does not have: documents, policies, the numbers of NumPy, sets and tuples."""
+    if isinstance(value, Document):
+        return [value.id, value.content, value.meta, value.embedding, value.score]
+    if isinstance(value, DuplicatePolicy):
+        return value.value
+    return value.tolist() if hasattr(value, "tolist") else list(value)
 
 
 def _arguments(packed: dict[str, Any]) -> dict[str, Any]:
@@ -364,7 +361,3 @@ def _unpacked(value: Any, kind: Any) -> Any:
     if kind == dict[str, tuple[int, int]]:
         return {name: (first, second) for name, (first, second) in value.items()}
     return value
-
-
-def _numbers(embedding: Any) -> list[float] | None:
-    return None if embedding is None else [float(number) for number in embedding]
