@@ -154,12 +154,11 @@ class ContextBuilder:
         """
         self.warm_up()
         earlier = {document.id: document for document in shown or [] if document.content is not None}
-        costs: dict[str, int] = {}
-        kept, chosen, warnings, wanted = await check_in_thread(partial(self._first, documents, query, earlier, costs))
+        kept, chosen, warnings, wanted = await check_in_thread(partial(self._first, documents, query, earlier))
         if wanted:
             summaries, faults = await self._summaries(wanted, query)
             if summaries:
-                chosen, warnings = await check_in_thread(partial(self._chosen, kept, query, costs, summaries))
+                chosen, warnings = await check_in_thread(partial(self._chosen, kept, query, summaries))
             warnings += faults
         given = [each for each in (*(shown or []), *documents) if isinstance(each.meta.get("number"), int)]
         numbers: dict[str, int] = {document.id: document.meta["number"] for document in reversed(given)}
@@ -181,23 +180,23 @@ class ContextBuilder:
     run = blocking(run_async)
 
     def _first(
-        self, documents: Sequence[Document], query: str, earlier: Mapping[str, Document], costs: dict[str, int]
+        self, documents: Sequence[Document], query: str, earlier: Mapping[str, Document]
     ) -> tuple[list[Document], list[_Entry], list[str], list[tuple[Document, Document]]]:
         """Rank and choose passages, and those to be summed up, each with the part of it that the model reads."""
         kept = _without_duplicates(documents)
-        chosen, warnings = self._chosen(kept, query, costs)
+        chosen, warnings = self._chosen(kept, query)
         if self.strategy != "summarize" or len(chosen) == len(kept):
             return kept, chosen, warnings, []
         share = self.token_budget // _SUMMARIES_SHARE
         left, wanted = self.token_budget - share, list[Document]()
         for document in kept:
-            cost = self._whole(document, costs)
+            cost = self._cost(_Entry(document))
             if cost <= left or document is kept[0]:
                 left -= cost
             elif document.id not in earlier and (share := share - self._header(document) - _SUMMARY // 2) >= 0:
                 wanted.append(document)
         most = self.token_budget * _MOST_SUMMED // max(1, len(wanted))
-        parts = [each if self._whole(each, costs) <= most else self._cut(each, most) for each in wanted]
+        parts = [each if self._cost(_Entry(each)) <= most else self._cut(each, most) for each in wanted]
         return kept, chosen, warnings, list(zip(wanted, parts, strict=True))
 
     async def _summaries(
@@ -236,7 +235,7 @@ class ContextBuilder:
         return line[start:end]
 
     def _chosen(
-        self, kept: Sequence[Document], query: str, costs: dict[str, int], summaries: Mapping[str, _Entry] | None = None
+        self, kept: Sequence[Document], query: str, summaries: Mapping[str, _Entry] | None = None
     ) -> tuple[list[_Entry], list[str]]:
         chosen: list[_Entry] = []
         warnings: list[str] = []
@@ -250,15 +249,15 @@ class ContextBuilder:
             pieces = {document.id: _around(document) for document in kept}
         least = [self._cost(pieces[document.id]) if document.id in pieces else 0 for document in kept]
         for rank, document in enumerate(kept, start=1):
-            whole = entry = _Entry(document)
+            entry = _Entry(document)
             if shares:
                 share = max(int(left * shares[rank - 1] / sum(shares[rank - 1 :])), min(_LEAST_SHARE, left))
-                entry = _Entry(self._cut(document, share)) if self._whole(document, costs) > share else entry
-            elif pieces and self._whole(document, costs) > left - sum(least[rank:]):
+                entry = _Entry(self._cut(document, share)) if self._cost(entry) > share else entry
+            elif pieces and self._cost(entry) > left - sum(least[rank:]):
                 entry = pieces.get(document.id, entry)
             # Only a summary, or the best passage, takes the room of the summaries that follow.
             room = left - sum(least[rank:]) if summaries and entry.text is None else left
-            cost = self._whole(document, costs) if entry is whole else self._cost(entry)
+            cost = self._cost(entry)
             if cost > left and not chosen:
                 entry = _Entry(self._cut(entry.document, room))
                 cost = self._cost(entry)
@@ -276,12 +275,6 @@ class ContextBuilder:
                 f"{self.token_budget} tokens and were left out. Raise `token_budget` to read more."
             )
         return chosen, warnings
-
-    def _whole(self, document: Document, costs: dict[str, int]) -> int:
-        """Return what a whole passage costs, counted once."""
-        if document.id not in costs:
-            costs[document.id] = self._cost(_Entry(document))
-        return costs[document.id]
 
     def _cost(self, entry: _Entry) -> int:
         document, text = entry.document, entry.text
