@@ -23,7 +23,6 @@ from shiguan.text.name_forms import (
     transliterations_of,
 )
 from shiguan.text.names import TRANSLITERATED, reading, sounds_of_names, sounds_of_text, syllables
-from shiguan.text.notes import note_spans
 from shiguan.text.quantities import quantities
 from shiguan.text.sentences import sentence_spans
 from shiguan.text.terms import fold_accents, fold_text, terms
@@ -33,6 +32,7 @@ More = ParamSpec("More")
 # The endings of adjectives of places: American, Libyan, Chinese.
 _COUNTRY = re.compile(r"(..+?)(?:[人语文]|(?<=国))$")
 _OF_PLACE = re.compile(r"(?:ian|ean|ese|ish|ans?|ns?|ic|i)$")
+_BRACKET = re.compile(r"\[(?:脚注：|Note: )?|\]")
 
 
 class kept(Generic[Result]):  # noqa: N801  # it stands where a decorator of a property would
@@ -47,6 +47,24 @@ class kept(Generic[Result]):  # noqa: N801  # it stands where a decorator of a p
     def __get__(self, text: "Text", kind: type | None = None) -> Result:
         found = vars(text)[self._name] = self._function(text.string)
         return found
+
+
+def note_spans(text: str) -> tuple[tuple[int, int], ...]:
+    """Find the notes that stand in a text as `[Note: …]` or `[脚注：…]`, brackets in them included; in order."""
+    if "[Note: " not in text and "[脚注：" not in text:
+        return ()
+    open_brackets: list[tuple[int, bool]] = []
+    spans: list[tuple[int, int]] = []
+    for match in _BRACKET.finditer(text):
+        if match[0] != "]":
+            open_brackets.append((match.start(), len(match[0]) > 1))
+        elif open_brackets:
+            start, is_note = open_brackets.pop()
+            if is_note:
+                while spans and spans[-1][0] > start:
+                    spans.pop()
+                spans.append((start, match.end()))
+    return tuple(spans)
 
 
 class Text:
