@@ -18,7 +18,7 @@ from shiguan.models.token_counter import TokenCounter
 from shiguan.reading.passage import Passage
 from shiguan.reading.question import read_question
 from shiguan.reading.text import Text, read_text
-from shiguan.text.passages import Span, cut_span, joined_spans, similarity, with_gaps
+from shiguan.text.passages import Span, cut_span, similarity, with_gaps
 from shiguan.text.questions import fault_of_goal
 from shiguan.text.terms import covered
 
@@ -301,23 +301,26 @@ class ContextBuilder:
         return replace(stretch, meta={name: value for name, value in stretch.meta.items() if name != "kept"})
 
 
-def _of_spans(document: Document, spans: Sequence[Span]) -> _Entry:
-    """Create the entry for some spans of a passage, or for all of it where there are none or they cover it."""
-    text = document.content or ""
-    if not spans or text[spans[0][0] : spans[0][1]] == text.strip():
-        return _Entry(document)
-    shortened = _stretch(document, spans[0][0], spans[-1][1])
-    offset = shortened.meta["cut"][0] - spans[0][0]
-    kept = [[offset + start, offset + end] for start, end in spans]
-    return _Entry(replace(shortened, meta={**shortened.meta, "kept": kept}), with_gaps(text, spans))
-
-
 def _around(document: Document) -> _Entry:
     """Create the entry for the matched sentences of a passage, each with the one before and after it."""
-    sentences, matches = read_text(document.content or "").sentences, Passage(document).spans
+    text = document.content or ""
+    sentences, matches = read_text(text).sentences, Passage(document).spans
     touched = [at for at, (a, b) in enumerate(sentences) if any(a < end and start < b for start, end in matches)]
-    near = {other for at in touched or [0] for other in (at - 1, at, at + 1) if 0 <= other < len(sentences)}
-    return _of_spans(document, joined_spans(sentences, near))
+    spans: list[Span] = []
+    last = -1
+    for at in touched or [0]:
+        near = sentences[max(0, at - 1) : at + 2]
+        if spans and at - 1 <= last + 1:
+            spans[-1] = (spans[-1][0], near[-1][1])
+        else:
+            spans.append((near[0][0], near[-1][1]))
+        last = at + 1
+    if text[slice(*spans[0])] == text.strip():
+        return _Entry(document)
+    shortened = _stretch(document, spans[0][0], spans[-1][1])
+    offset = Passage(document).offset
+    kept = [[offset + start, offset + end] for start, end in spans]
+    return _Entry(replace(shortened, meta={**shortened.meta, "kept": kept}), with_gaps(text, spans))
 
 
 def _without_duplicates(documents: Sequence[Document]) -> list[Document]:

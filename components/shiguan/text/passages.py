@@ -87,20 +87,6 @@ def with_gaps(text: str, spans: Sequence[Span]) -> str:
     return before + GAP.join(text[start:end] for start, end in spans) + after
 
 
-def joined_spans(sentences: Sequence[Span], taken: set[int]) -> list[Span]:
-    """Return the spans of some sentences, with neighbours joined."""
-    spans: list[Span] = []
-    last = -2
-    for at in sorted(taken):
-        start, end = sentences[at]
-        if at == last + 1:
-            spans[-1] = (spans[-1][0], end)
-        else:
-            spans.append((start, end))
-        last = at
-    return spans
-
-
 def _touched(sentences: Sequence[Span], span: Span) -> list[int]:
     return [at for at, (start, end) in enumerate(sentences) if start < span[1] and span[0] < end]
 
