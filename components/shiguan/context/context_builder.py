@@ -292,19 +292,15 @@ class ContextBuilder:
         return self._counter.count(f"{header}\n{end}{self.separator}") + 1
 
     def _cut(self, document: Document, budget: int) -> Document:
-        text = document.content or ""
-        start, end = cut_span(
-            text, Passage(document).spans, max(1, budget - self._header(document)), self._counter.count
-        )
-        stretch = _stretch(document, start, end)
+        stretch = Passage(document).shortened(max(1, budget - self._header(document)), self._counter.count)
         # `kept` describes parts of a longer stretch; this one is read whole.
         return replace(stretch, meta={name: value for name, value in stretch.meta.items() if name != "kept"})
 
 
 def _around(document: Document) -> _Entry:
     """Create the entry for the matched sentences of a passage, each with the one before and after it."""
-    text = document.content or ""
-    sentences, matches = read_text(text).sentences, Passage(document).spans
+    text, passage = document.content or "", Passage(document)
+    sentences, matches = passage.text.sentences, passage.spans
     touched = [at for at, (a, b) in enumerate(sentences) if any(a < end and start < b for start, end in matches)]
     spans: list[Span] = []
     last = -1
@@ -317,9 +313,8 @@ def _around(document: Document) -> _Entry:
         last = at + 1
     if text[slice(*spans[0])] == text.strip():
         return _Entry(document)
-    shortened = _stretch(document, spans[0][0], spans[-1][1])
-    offset = Passage(document).offset
-    kept = [[offset + start, offset + end] for start, end in spans]
+    shortened = passage.stretch(spans[0][0], spans[-1][1])
+    kept = [[passage.offset + start, passage.offset + end] for start, end in spans]
     return _Entry(replace(shortened, meta={**shortened.meta, "kept": kept}), with_gaps(text, spans))
 
 
@@ -347,13 +342,6 @@ def _as_shown(document: Document, shown: Mapping[str, Document]) -> Document:
     meta = {name: value for name, value in document.meta.items() if name not in _READ}
     read: dict[str, Any] = {name: earlier.meta[name] for name in _READ if name in earlier.meta}
     return replace(document, content=earlier.content, meta={**meta, **read})
-
-
-def _stretch(document: Document, start: int, end: int) -> Document:
-    """Cut one stretch out of a passage, with its place in the stored parent."""
-    offset = Passage(document).offset
-    meta = {**document.meta, "cut": [offset + start, offset + end]}
-    return replace(document, content=(document.content or "")[start:end], meta=meta)
 
 
 def ranked(documents: Sequence[Document]) -> list[Document]:

@@ -80,8 +80,6 @@ def similarity(first: frozenset[tuple[str, ...]], second: frozenset[tuple[str, .
 
 def with_gaps(text: str, spans: Sequence[Span]) -> str:
     """Write the kept parts of a passage."""
-    if not spans:
-        return ""
     before = GAP.lstrip() if text[: spans[0][0]].strip() else ""
     after = GAP.rstrip() if text[spans[-1][1] :].strip() else ""
     return before + GAP.join(text[start:end] for start, end in spans) + after
