@@ -13,7 +13,6 @@ from shiguan.llm.json_replies import json_object, without_thoughts
 from shiguan.llm.source_blocks import neutral_text, numbered, render_sources
 from shiguan.models.token_counter import TokenCounter
 from shiguan.reading.passage import Passage
-from shiguan.text.passages import cut_span
 
 # A call begins a line and ends the reply: JSON in the middle of an answer may come from a source.
 _CALL = re.compile(r"(?:^|\n)[ \t]*(?:(?:行动|行動|action)[ \t]*[:：]\s*)?(?:```\w*\s*)?(?=\{)", re.IGNORECASE)
@@ -139,10 +138,6 @@ def _shortened(document: Document, room: int, counter: TokenCounter) -> Document
     text = (document.content or "")[:_MOST_CHARACTERS]
     if text == document.content and counter.count(text) <= room:
         return document
-    passage = Passage(document)
-    start, end = cut_span(text, passage.spans, room, counter.count)
-    if document.meta.get("origin") == "tool":
-        # It is in no store, so the part that is read is all there is.
-        return Document(content=text[start:end], meta=document.meta)
-    cut = [passage.offset + start, passage.offset + end]
-    return replace(document, content=text[start:end], meta={**document.meta, "cut": cut})
+    part = Passage(replace(document, content=text)).shortened(room, counter.count)
+    # What a tool found is in no store, so the part that is read is all there is.
+    return Document(content=part.content, meta=document.meta) if document.meta.get("origin") == "tool" else part

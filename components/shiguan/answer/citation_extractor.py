@@ -8,8 +8,9 @@ from haystack.core.component.types import GreedyVariadic
 from haystack.dataclasses import ChatMessage
 from haystack.document_stores.types import DocumentStore
 
-from shiguan.answer.answerability import CLOSEST_BELOW
-from shiguan.answer.unwritten import unwritten_answer
+from shiguan.answer.answerability import CLOSEST_BELOW, NOTHING_BELOW, read_probability
+from shiguan.answer.question_names import absent_names
+from shiguan.answer.quotations import chapter_outline, judged_quotations, tells_no_origin, write_quotations
 from shiguan.claims.answer_check import AnswerCheck, answer_check
 from shiguan.claims.checker import numbered_passages
 from shiguan.claims.citations import citations_of, verdicts_by_sentence
@@ -18,9 +19,14 @@ from shiguan.claims.claims import MOST_CHARACTERS, MOST_CLAIMS, split_claims, wh
 from shiguan.llm.calls import Outcome, no_answer_error
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.llm.run import check_in_thread, current_run
+from shiguan.llm.source_blocks import neutral_text
+from shiguan.reading.question import read_question
 from shiguan.reading.text import read_text
+from shiguan.resources import read_texts
+from shiguan.tenants import LibraryStore
 
 _COPIED = ("model", "usage", "finish_reason", "prompt", "prompt_hash", "prompt_layers", "prompt_rendered", "grounding")
+_LONGEST_RECALLED = 600
 
 
 @component
@@ -123,11 +129,7 @@ class CitationExtractor:
         messages = [ChatMessage.from_assistant(one) if isinstance(one, str) else one for one in told]
         if ended is not None or not messages:
             ended = ended or Outcome("unanswered", _reason(), documents=tuple(documents))
-            answer = unwritten_answer(
-                ended, query, mode=self.mode, language=language, confidence=confidence, filters=filters,
-                closest_below=self.closest_below, store=self.document_store,
-            )  # fmt: skip
-            return {"answers": [answer], "warnings": []}
+            return {"answers": [self._unwritten(ended, query, language, confidence, filters)], "warnings": []}
         numbered, check = numbered_passages(documents), answer_check(documents, query)
         answers, warnings = [], dict[str, None]()
         for reply in messages:
@@ -205,6 +207,49 @@ class CitationExtractor:
         }
         return meta | {name: reply.meta[name] for name in _COPIED if name in reply.meta}
 
+    def _unwritten(
+        self, outcome: Outcome, query: str, language: str, confidence: float | None, filters: dict[str, Any] | None
+    ) -> GeneratedAnswer:
+        """
+        Write the answer to a question that ended without a reply.
+
+        Where passages were found the closest places are quoted, status `quoted`, or `closest` where it is doubtful that
+        they answer; `not_found` where nothing is near. The last two name what the library lacks (`absent`) and how many
+        of its passages have no vector yet (`waiting`).
+        """
+        found, store = list(outcome.documents), self.document_store
+        meta: dict[str, Any] = {
+            "status": outcome.kind, "reason": outcome.reason, "language": language, "citations": [], "claims": [],
+            "changes": [], "confidence": confidence, "absent": [], "waiting": 0, "model": "", "usage": {},
+            **outcome.meta,
+        }  # fmt: skip
+        if outcome.kind == "unanswered":
+            # Passages that come only from earlier turns have no score.
+            found = [document for document in found if document.score is not None] or found
+            found.sort(key=lambda document: -(document.score or 0.0))
+        if outcome.kind in ("unanswered", "not_found"):
+            chapter = read_question(query).chapter
+            outline = chapter_outline(found, chapter) if chapter is not None else []
+            judged = judged_quotations(found, query) if outcome.kind == "unanswered" and not outline else []
+            if confidence is not None:
+                odds = [odds for _, odds in judged if odds is not None]
+                confidence = round(read_probability(confidence, query, found, odds), 4)
+            absent = absent_names(query, found, store, filters) if store is not None and filters else []
+            nowhere = any(not name["near"] for name in absent)
+            sure = confidence is None or confidence >= self.closest_below
+            nothing = not sure and (nowhere or (confidence or 0.0) < NOTHING_BELOW)
+            nowhere = nowhere or tells_no_origin(query, found)
+            quoted = outline or ([] if nothing else [one for one, _ in judged])
+            status = "not_found" if not quoted else "quoted" if outline or (sure and not nowhere) else "closest"
+            opening = _opening(status, outcome, self.mode, language, "outline" if outline else status)
+            text, citations = write_quotations(quoted, opening, confidence or 0.0)
+            meta |= {"status": status, "citations": citations, "confidence": confidence, "absent": absent}
+            if filters and status != "quoted" and isinstance(store, LibraryStore):
+                meta["waiting"] = store.count_without_vector(filters)
+        else:
+            text = _recalled(outcome.texts, language) if outcome.kind == "recalled" else " ".join(outcome.texts)
+        return GeneratedAnswer(data=text, query=query, documents=found, meta=meta)
+
 
 def _reason() -> str:
     """Return why the model that answers gave no reply; outside a run of ours there can only be none."""
@@ -220,3 +265,22 @@ def _naming_gaps(reply: ChatMessage, language: str) -> ChatMessage:
         return reply
     opening = "资料没有说明：" if language == "zh" else "The sources do not say: "
     return ChatMessage.from_assistant(f"{reply.text}\n\n{opening}{' '.join(missing)}", meta=reply.meta)
+
+
+def _opening(status: str, outcome: Outcome, mode: str, language: str, kind: str) -> str:
+    """Write what stands before the quotations; without a model in the setup, doubtful ones need no cause."""
+    texts = read_texts("quotations")["zh" if language == "zh" else "en"]
+    text = not_found_sentence(mode, language) if status == "not_found" else texts[kind]
+    if outcome.kind != "unanswered" or (outcome.reason == "no_model" and status != "quoted"):
+        return text
+    return f"{text}{'' if language == 'zh' else ' '}{texts['causes'][outcome.reason]}"
+
+
+def _recalled(messages: tuple[str, ...], language: str) -> str:
+    """Quote earlier messages of a conversation."""
+    sentences: dict[str, str] = read_texts("recalled")
+    text = sentences.get(language, sentences["en"])
+    for message in map(neutral_text, messages):
+        shown = message if len(message) <= _LONGEST_RECALLED else f"{message[:_LONGEST_RECALLED]}…"
+        text += "\n\n" + "\n".join(f"> {line}".rstrip() for line in shown.splitlines())
+    return text

@@ -14,7 +14,6 @@ from shiguan.checking.parameters import (
     check_templates,
     extensions,
 )
-from shiguan.checking.reachable import check_reachable_parameters
 from shiguan.checking.reading import Finding, PipelineFile, UnreadableFile, check_structure, read_pipeline_file
 from shiguan.checking.tenants import check_tenants
 from shiguan.errors import ConfigurationError, UnsafePipelineError
@@ -81,7 +80,7 @@ def check_pipeline(path: Path, name: str, *, allow_types: list[str] | None = Non
         built = building.BuiltPipeline(definition)
         notes += built.notes
         graph = (building.check_building, building.check_connections, building.check_names, building.check_starvation)
-        found = _placed(file, built, (*graph, check_reachable_parameters, check_tenants))
+        found = _placed(file, built, (*graph, building.check_reachable_parameters, check_tenants))
     # An anchored store appears in several places, but is reported once.
     once = {(finding.line, finding.problem): finding for finding in reversed(found)}
     ordered = sorted(once.values(), key=lambda finding: finding.line or 0)

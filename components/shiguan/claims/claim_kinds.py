@@ -8,9 +8,8 @@ from typing import Literal
 from shiguan.claims.claims import COMMA, Claim, ClaimedText, clause_spans, split_claims
 from shiguan.claims.talk import is_about_writing
 from shiguan.llm.prompts import modes_with_sentence, not_found_sentence
-from shiguan.reading.text import read_text
+from shiguan.reading.text import ContentWord, read_text
 from shiguan.resources import read_patterns
-from shiguan.text.content_words import ContentWord
 from shiguan.text.languages import fold_han
 from shiguan.text.quantities import Quantity, quantities
 from shiguan.text.terms import terms

@@ -18,8 +18,7 @@ from shiguan.claims.word_differences import (
     unit_of,
 )
 from shiguan.reading.edges import only_limits
-from shiguan.reading.text import read_text
-from shiguan.text.content_words import ContentWord
+from shiguan.reading.text import ContentWord, read_text
 from shiguan.text.languages import character_weight, is_classical
 from shiguan.text.quantities import Quantity, numerals, quantities
 from shiguan.text.sentences import sentence_spans

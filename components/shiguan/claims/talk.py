@@ -4,9 +4,8 @@ import re
 from functools import cache, partial
 from pathlib import Path
 
-from shiguan.reading.text import read_text
+from shiguan.reading.text import ContentWord, read_text
 from shiguan.resources import read_patterns, read_table
-from shiguan.text.content_words import ContentWord
 from shiguan.text.quantities import quantities
 from shiguan.text.terms import terms
 

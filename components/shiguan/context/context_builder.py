@@ -18,7 +18,7 @@ from shiguan.models.token_counter import TokenCounter
 from shiguan.reading.passage import Passage
 from shiguan.reading.question import read_question
 from shiguan.reading.text import Text, read_text
-from shiguan.text.passages import Span, cut_span, joined_spans, similarity, with_gaps
+from shiguan.text.passages import Span, cut_span, similarity, with_gaps
 from shiguan.text.questions import fault_of_goal
 from shiguan.text.terms import covered
 
@@ -154,12 +154,11 @@ class ContextBuilder:
         """
         self.warm_up()
         earlier = {document.id: document for document in shown or [] if document.content is not None}
-        costs: dict[str, int] = {}
-        kept, chosen, warnings, wanted = await check_in_thread(partial(self._first, documents, query, earlier, costs))
+        kept, chosen, warnings, wanted = await check_in_thread(partial(self._first, documents, query, earlier))
         if wanted:
             summaries, faults = await self._summaries(wanted, query)
             if summaries:
-                chosen, warnings = await check_in_thread(partial(self._chosen, kept, query, costs, summaries))
+                chosen, warnings = await check_in_thread(partial(self._chosen, kept, query, summaries))
             warnings += faults
         given = [each for each in (*(shown or []), *documents) if isinstance(each.meta.get("number"), int)]
         numbers: dict[str, int] = {document.id: document.meta["number"] for document in reversed(given)}
@@ -181,23 +180,23 @@ class ContextBuilder:
     run = blocking(run_async)
 
     def _first(
-        self, documents: Sequence[Document], query: str, earlier: Mapping[str, Document], costs: dict[str, int]
+        self, documents: Sequence[Document], query: str, earlier: Mapping[str, Document]
     ) -> tuple[list[Document], list[_Entry], list[str], list[tuple[Document, Document]]]:
         """Rank and choose passages, and those to be summed up, each with the part of it that the model reads."""
         kept = _without_duplicates(documents)
-        chosen, warnings = self._chosen(kept, query, costs)
+        chosen, warnings = self._chosen(kept, query)
         if self.strategy != "summarize" or len(chosen) == len(kept):
             return kept, chosen, warnings, []
         share = self.token_budget // _SUMMARIES_SHARE
         left, wanted = self.token_budget - share, list[Document]()
         for document in kept:
-            cost = self._whole(document, costs)
+            cost = self._cost(_Entry(document))
             if cost <= left or document is kept[0]:
                 left -= cost
             elif document.id not in earlier and (share := share - self._header(document) - _SUMMARY // 2) >= 0:
                 wanted.append(document)
         most = self.token_budget * _MOST_SUMMED // max(1, len(wanted))
-        parts = [each if self._whole(each, costs) <= most else self._cut(each, most) for each in wanted]
+        parts = [each if self._cost(_Entry(each)) <= most else self._cut(each, most) for each in wanted]
         return kept, chosen, warnings, list(zip(wanted, parts, strict=True))
 
     async def _summaries(
@@ -236,7 +235,7 @@ class ContextBuilder:
         return line[start:end]
 
     def _chosen(
-        self, kept: Sequence[Document], query: str, costs: dict[str, int], summaries: Mapping[str, _Entry] | None = None
+        self, kept: Sequence[Document], query: str, summaries: Mapping[str, _Entry] | None = None
     ) -> tuple[list[_Entry], list[str]]:
         chosen: list[_Entry] = []
         warnings: list[str] = []
@@ -250,15 +249,15 @@ class ContextBuilder:
             pieces = {document.id: _around(document) for document in kept}
         least = [self._cost(pieces[document.id]) if document.id in pieces else 0 for document in kept]
         for rank, document in enumerate(kept, start=1):
-            whole = entry = _Entry(document)
+            entry = _Entry(document)
             if shares:
                 share = max(int(left * shares[rank - 1] / sum(shares[rank - 1 :])), min(_LEAST_SHARE, left))
-                entry = _Entry(self._cut(document, share)) if self._whole(document, costs) > share else entry
-            elif pieces and self._whole(document, costs) > left - sum(least[rank:]):
+                entry = _Entry(self._cut(document, share)) if self._cost(entry) > share else entry
+            elif pieces and self._cost(entry) > left - sum(least[rank:]):
                 entry = pieces.get(document.id, entry)
             # Only a summary, or the best passage, takes the room of the summaries that follow.
             room = left - sum(least[rank:]) if summaries and entry.text is None else left
-            cost = self._whole(document, costs) if entry is whole else self._cost(entry)
+            cost = self._cost(entry)
             if cost > left and not chosen:
                 entry = _Entry(self._cut(entry.document, room))
                 cost = self._cost(entry)
@@ -277,12 +276,6 @@ class ContextBuilder:
             )
         return chosen, warnings
 
-    def _whole(self, document: Document, costs: dict[str, int]) -> int:
-        """Return what a whole passage costs, counted once."""
-        if document.id not in costs:
-            costs[document.id] = self._cost(_Entry(document))
-        return costs[document.id]
-
     def _cost(self, entry: _Entry) -> int:
         document, text = entry.document, entry.text
         tokens = document.meta.get("tokens")
@@ -299,32 +292,30 @@ class ContextBuilder:
         return self._counter.count(f"{header}\n{end}{self.separator}") + 1
 
     def _cut(self, document: Document, budget: int) -> Document:
-        text = document.content or ""
-        start, end = cut_span(
-            text, Passage(document).spans, max(1, budget - self._header(document)), self._counter.count
-        )
-        stretch = _stretch(document, start, end)
+        stretch = Passage(document).shortened(max(1, budget - self._header(document)), self._counter.count)
         # `kept` describes parts of a longer stretch; this one is read whole.
         return replace(stretch, meta={name: value for name, value in stretch.meta.items() if name != "kept"})
 
 
-def _of_spans(document: Document, spans: Sequence[Span]) -> _Entry:
-    """Create the entry for some spans of a passage, or for all of it where there are none or they cover it."""
-    text = document.content or ""
-    if not spans or text[spans[0][0] : spans[0][1]] == text.strip():
-        return _Entry(document)
-    shortened = _stretch(document, spans[0][0], spans[-1][1])
-    offset = shortened.meta["cut"][0] - spans[0][0]
-    kept = [[offset + start, offset + end] for start, end in spans]
-    return _Entry(replace(shortened, meta={**shortened.meta, "kept": kept}), with_gaps(text, spans))
-
-
 def _around(document: Document) -> _Entry:
     """Create the entry for the matched sentences of a passage, each with the one before and after it."""
-    sentences, matches = read_text(document.content or "").sentences, Passage(document).spans
+    text, passage = document.content or "", Passage(document)
+    sentences, matches = passage.text.sentences, passage.spans
     touched = [at for at, (a, b) in enumerate(sentences) if any(a < end and start < b for start, end in matches)]
-    near = {other for at in touched or [0] for other in (at - 1, at, at + 1) if 0 <= other < len(sentences)}
-    return _of_spans(document, joined_spans(sentences, near))
+    spans: list[Span] = []
+    last = -1
+    for at in touched or [0]:
+        near = sentences[max(0, at - 1) : at + 2]
+        if spans and at - 1 <= last + 1:
+            spans[-1] = (spans[-1][0], near[-1][1])
+        else:
+            spans.append((near[0][0], near[-1][1]))
+        last = at + 1
+    if text[slice(*spans[0])] == text.strip():
+        return _Entry(document)
+    shortened = passage.stretch(spans[0][0], spans[-1][1])
+    kept = [[passage.offset + start, passage.offset + end] for start, end in spans]
+    return _Entry(replace(shortened, meta={**shortened.meta, "kept": kept}), with_gaps(text, spans))
 
 
 def _without_duplicates(documents: Sequence[Document]) -> list[Document]:
@@ -351,13 +342,6 @@ def _as_shown(document: Document, shown: Mapping[str, Document]) -> Document:
     meta = {name: value for name, value in document.meta.items() if name not in _READ}
     read: dict[str, Any] = {name: earlier.meta[name] for name in _READ if name in earlier.meta}
     return replace(document, content=earlier.content, meta={**meta, **read})
-
-
-def _stretch(document: Document, start: int, end: int) -> Document:
-    """Cut one stretch out of a passage, with its place in the stored parent."""
-    offset = Passage(document).offset
-    meta = {**document.meta, "cut": [offset + start, offset + end]}
-    return replace(document, content=(document.content or "")[start:end], meta=meta)
 
 
 def ranked(documents: Sequence[Document]) -> list[Document]:

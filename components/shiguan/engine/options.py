@@ -10,9 +10,9 @@ from shiguan.conversations import CONVERSATION_ID, check_conversation_id
 from shiguan.errors import ConfigurationError, RefusedError, shown
 from shiguan.llm.model_settings import Budget, read_budget
 from shiguan.llm.prompts import check_layer, load_prompt_data
+from shiguan.reading.question import years_between
 from shiguan.resources import resource_folder
 from shiguan.tenants import check_filters
-from shiguan.text.asked_times import years_between
 
 Method = Literal[
     "auto", "none", "multi", "multi_query", "hyde", "step_back", "step-back", "decompose", "decomposition", "expand",

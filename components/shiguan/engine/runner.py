@@ -24,9 +24,8 @@ from shiguan.engine.options import AskOptions, read_options
 from shiguan.engine.receipts import Receipt, text_sha256, write_receipt
 from shiguan.errors import ConfigurationError, StoreError
 from shiguan.llm.run import Run, TimeLimits
-from shiguan.reading.question import read_question
+from shiguan.reading.question import read_question, years_between
 from shiguan.tenants import all_of, during
-from shiguan.text.asked_times import years_between
 
 Result = TypeVar("Result")
 

@@ -9,9 +9,8 @@ from shiguan.answer.answerability import matched_coverage
 from shiguan.engine.library import Library
 from shiguan.llm.run import raise_if_cancelled
 from shiguan.reading.passage import Passage
-from shiguan.reading.question import read_question
+from shiguan.reading.question import read_question, years_between
 from shiguan.tenants import documents_by_id, during, of_tenant
-from shiguan.text.asked_times import years_between
 from shiguan.text.places import place_of
 from shiguan.text.times import When, day_number, times_in, western_of
 

@@ -14,7 +14,7 @@ from haystack import Document, logging
 from haystack.components.generators.chat.types import ChatGenerator
 from haystack.dataclasses import ChatMessage
 
-from shiguan.errors import BudgetError, EndpointError
+from shiguan.errors import EndpointError
 from shiguan.llm.json_replies import without_thoughts
 from shiguan.llm.run import current_run
 
@@ -68,9 +68,6 @@ class Outcome:
     texts: tuple[str, ...] = ()
     documents: tuple[Document, ...] = ()
     meta: dict[str, Any] = field(default_factory=dict)
-
-
-_BEYOND_BUDGET = LlmReply(failure="The question's budget leaves no call for it")
 
 
 def is_available(chat_generator: ChatGenerator | None) -> TypeGuard[ChatGenerator]:
@@ -153,7 +150,7 @@ async def ask_llm_async(
     """
     run = current_run()
     if run is not None and not run.allows(helper=helper):
-        return _BEYOND_BUDGET
+        return LlmReply(failure="The question's budget leaves no call for it")
     warm_up_generator(chat_generator)
     limits = [run.limits.helper, run.seconds_left(helper=helper)] if run else []
     limit = min((seconds for seconds in limits if seconds is not None), default=None)
@@ -198,8 +195,6 @@ def _read(outputs: dict[str, Any]) -> LlmReply:
 
 
 def _failed(error: Exception) -> LlmReply:
-    if isinstance(error, BudgetError):
-        return _BEYOND_BUDGET
     logger.debug("A call of the LLM failed: {kind}", kind=type(error).__name__)
     cause = error.cause if isinstance(error, EndpointError) else ""
     return LlmReply(failure=_clause(cause or str(error)) or type(error).__name__)

@@ -1,6 +1,6 @@
 """The chat generator of all stages: calls the language models that the environment or a file names, if any."""
 
-from threading import Lock
+from functools import cached_property
 from typing import Any, get_args
 
 from haystack import component, logging
@@ -87,21 +87,10 @@ class ConfiguredChatGenerator(Serializable):
         self.models = models
         self.generation_kwargs = generation_kwargs
         self._roles = read_model_roles(models if model is None else {"models": [{"name": "default", "model": model}]})
-        self._endpoints: dict[str, OpenAIEndpoint] = {}
-        self._lock = Lock()
-        self._warm = False
 
     def warm_up(self) -> None:
         """Look up keys and addresses in the environment; a second call does nothing."""
-        with self._lock:
-            if not self._warm:
-                timeout, retries = _PATIENCE.get(self.role, (30.0, 3))
-                self._endpoints = {
-                    named.name: OpenAIEndpoint(named, timeout, retries, self.generation_kwargs)
-                    for named in self._roles.models
-                    if named.is_usable
-                }
-            self._warm = True
+        _ = self._endpoints
 
     def available(self) -> bool:
         """
@@ -109,7 +98,6 @@ class ConfiguredChatGenerator(Serializable):
 
         :returns: True if a model of the role, or of `answer`, could be called at warm-up.
         """
-        self.warm_up()
         return bool(self._models(self.role))
 
     @component.output_types(replies=list[ChatMessage], warnings=list[str])
@@ -133,7 +121,6 @@ class ConfiguredChatGenerator(Serializable):
             be reached; `warnings`, why.
         :raises AnswerError: If a model refuses the prompt, or breaks off in the middle of its answer.
         """
-        self.warm_up()
         if isinstance(messages, str):
             messages = [ChatMessage.from_user(messages)] if messages else []
         meta = messages[-1].meta if messages else {}
@@ -169,6 +156,16 @@ class ConfiguredChatGenerator(Serializable):
         return self._unanswered(failure.reason, _in_words(failure))
 
     run = blocking(run_async)
+
+    @cached_property
+    def _endpoints(self) -> dict[str, OpenAIEndpoint]:
+        """The models that can be called, by name, with the keys and addresses of the environment at warm-up."""
+        timeout, retries = _PATIENCE.get(self.role, (30.0, 3))
+        return {
+            named.name: OpenAIEndpoint(named, timeout, retries, self.generation_kwargs)
+            for named in self._roles.models
+            if named.is_usable
+        }
 
     def _unanswered(self, reason: str, *warnings: str) -> dict[str, Any]:
         """Return no reply, and leave the reason to the run, for the answer that is written in its place."""

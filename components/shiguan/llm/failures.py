@@ -8,7 +8,7 @@ import httpx
 import openai
 
 from shiguan.bounded_http import unwanted
-from shiguan.errors import BudgetError, EndpointError
+from shiguan.errors import EndpointError
 from shiguan.llm.model_settings import NamedModel
 
 _RETRIED_STATUS = {408, 409, 425, 429}
@@ -55,7 +55,7 @@ def reason_of(error: Exception) -> str:
         return "timeout" if isinstance(error, openai.APITimeoutError) else "unreachable"
     if type(error) is openai.APIError:
         return "server_error"  # told within a stream that began well
-    return "" if isinstance(error, TypeError | NotImplementedError | BudgetError) else "unreadable"
+    return "" if isinstance(error, TypeError | NotImplementedError) else "unreadable"
 
 
 def _status(error: Exception) -> int:

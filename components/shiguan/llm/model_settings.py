@@ -198,8 +198,6 @@ class Budget(BaseModel, extra="forbid", frozen=True):
 
 def read_budget(given: Any) -> Budget:
     """Read the budget of a question."""
-    if isinstance(given, Budget):
-        return given
     try:
         return Budget.model_validate(given or {})
     except ValidationError as error:

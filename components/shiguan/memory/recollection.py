@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,20 +19,13 @@ _LONGEST_TURN = 1_000
 _REMEMBERED = 20_000
 
 
-class Fragment(NamedTuple):
-    """A turn (`level` -1) or a summary, with the turns that it is about; not a passage, so it supports no claim."""
-
-    level: int
-    first_turn: int
-    last_turn: int
-    text: str
-
-
 def fragments(
     query: str, vector: Sequence[float], turns: Sequence[Turn], nodes: Sequence[SummaryNode]
-) -> list[Fragment]:
+) -> list[SummaryNode]:
     """
     Choose the fragments of a conversation that a question is about, in the order of its turns.
+
+    A fragment is a summary, or a turn: that has the level -1, and the vector of its own summary. None supports a claim.
 
     The last turns are always among them, and with them the summaries of all levels that are nearest by words and by
     vectors, both scores scaled to their best and added. Of summaries that contain one another the best is kept. A turn
@@ -41,10 +33,12 @@ def fragments(
     """
     if not turns:
         return []
-    spoken = [f"{turn.question}\n{turn.said[:_LONGEST_TURN]}".strip() for turn in turns]
-    found = [Fragment(-1, turn.number, turn.number, text) for turn, text in zip(turns, spoken, strict=True)]
-    found += [Fragment(node.level, node.first_turn, node.last_turn, node.text) for node in nodes]
-    scores = _to_best(_bm25(query, [fragment.text for fragment in found])) + _to_best(_cosines(vector, turns, nodes))
+    leaves = {node.first_turn: node.embedding for node in nodes if node.level == 0}
+    spoken = [(turn.number, f"{turn.question}\n{turn.said[:_LONGEST_TURN]}".strip()) for turn in turns]
+    found = [SummaryNode(-1, number, number, text, embedding=leaves.get(number, b"")) for number, text in spoken]
+    found += nodes
+    vectors = [fragment.embedding for fragment in found]
+    scores = _to_best(_bm25(query, [fragment.text for fragment in found])) + _to_best(_cosines(vector, vectors))
     recent = range(max(0, len(turns) - LAST_TURNS), len(turns))
     said = {found[at][1:3] for at in recent}
     chosen = [found[at] for at in recent]
@@ -57,7 +51,7 @@ def fragments(
     return sorted(chosen, key=lambda fragment: fragment[1:3])
 
 
-def _nested(one: Fragment, other: Fragment) -> bool:
+def _nested(one: SummaryNode, other: SummaryNode) -> bool:
     """Return whether one of two fragments contains the other."""
     first, last = max(one.first_turn, other.first_turn), min(one.last_turn, other.last_turn)
     return (first, last) in (one[1:3], other[1:3])
@@ -87,11 +81,9 @@ def _bm25(query: str, texts: Sequence[str]) -> NDArray[np.float64]:
     return scores
 
 
-def _cosines(query: Sequence[float], turns: Sequence[Turn], nodes: Sequence[SummaryNode]) -> NDArray[np.float64]:
-    """Return cosines of unit vectors; a turn has the vector of its own summary, 0 where there is no fitting vector."""
+def _cosines(query: Sequence[float], vectors: Sequence[bytes]) -> NDArray[np.float64]:
+    """Return cosines of unit vectors, 0 where there is no fitting vector."""
     wanted = np.asarray(query, dtype=np.float32)
-    leaves = {node.first_turn: node.embedding for node in nodes if node.level == 0}
-    vectors = [*(leaves.get(turn.number, b"") for turn in turns), *(node.embedding for node in nodes)]
     scores = np.zeros(len(vectors))
     fitting = [at for at, vector in enumerate(vectors) if len(wanted) and len(vector) == wanted.nbytes]
     if fitting:

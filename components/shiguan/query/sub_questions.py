@@ -1,7 +1,8 @@
 """The plan of a decomposed question: its sub-questions, and which of them need which."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from graphlib import TopologicalSorter
 from typing import Any
 
 from shiguan.llm.json_replies import json_object
@@ -53,17 +54,13 @@ def read_plan(reply: str, question: str) -> list[Part]:
     ]
 
 
-def levels(plan: Sequence[Part]) -> list[list[Part]]:
+def levels(plan: Sequence[Part]) -> Iterator[list[Part]]:
     """Order a plan in levels, each of which needs only earlier levels."""
-    level_of: dict[int, int] = {}
-    ordered: list[list[Part]] = []
-    for part in plan:
-        level = 1 + max((level_of[need] for need in part["needs"]), default=-1)
-        level_of[part["number"]] = level
-        if level == len(ordered):
-            ordered.append([])
-        ordered[level].append(part)
-    return ordered
+    order = TopologicalSorter({part["number"]: part["needs"] for part in plan})
+    order.prepare()
+    while ready := order.get_ready():
+        yield [part for part in plan if part["number"] in ready]
+        order.done(*ready)
 
 
 def filled(text: str, plan: Sequence[Part], keys: Mapping[int, str]) -> str:

@@ -1,11 +1,12 @@
 """A passage as the stages read it: its text, and what stands in the meta of its document."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
 from haystack import Document
 
 from shiguan.reading.text import Text, read_text
+from shiguan.text.passages import cut_span
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,15 @@ class Passage:
             for match in self.document.meta.get("matches") or []
             if isinstance(match, dict) and {"start", "end"} <= match.keys()
         ]
+
+    def stretch(self, start: int, end: int) -> Document:
+        """Cut one stretch out of it, with its place in the stored parent."""
+        meta = {**self.document.meta, "cut": [self.offset + start, self.offset + end]}
+        return replace(self.document, content=(self.document.content or "")[start:end], meta=meta)
+
+    def shortened(self, budget: int, count: Callable[[str], int]) -> Document:
+        """Cut it to a number of tokens, at sentences around what matched."""
+        return self.stretch(*cut_span(self.document.content or "", self.spans, budget, count))
 
 
 def highest_cosines(children: Iterable[Document]) -> dict[tuple[str, str], float]:

@@ -1,16 +1,18 @@
 """A text, and the memory that finds it again by its string, with all that was worked out of it before."""
 
+import math
 import re
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import pairwise
 from threading import Lock
 from typing import Any, Concatenate, Final, Generic, ParamSpec, TypeVar
 
-from shiguan.text.content_words import ContentWord, content_words
 from shiguan.text.dates import find_dates
 from shiguan.text.dictionary import dictionary_words
-from shiguan.text.languages import detect_language, has_han
+from shiguan.text.languages import character_weight, detect_language, has_han
 from shiguan.text.name_forms import (
     capitalised_consonants,
     consonants,
@@ -23,16 +25,16 @@ from shiguan.text.name_forms import (
     transliterations_of,
 )
 from shiguan.text.names import TRANSLITERATED, reading, sounds_of_names, sounds_of_text, syllables
-from shiguan.text.notes import note_spans
-from shiguan.text.quantities import quantities
+from shiguan.text.quantities import COUNTED, quantities
 from shiguan.text.sentences import sentence_spans
-from shiguan.text.terms import fold_accents, fold_text, terms
+from shiguan.text.terms import fold_accents, fold_text, is_wide, rarity, terms
 
 Result = TypeVar("Result")
 More = ParamSpec("More")
 # The endings of adjectives of places: American, Libyan, Chinese.
 _COUNTRY = re.compile(r"(..+?)(?:[人语文]|(?<=国))$")
 _OF_PLACE = re.compile(r"(?:ian|ean|ese|ish|ans?|ns?|ic|i)$")
+_BRACKET = re.compile(r"\[(?:脚注：|Note: )?|\]")
 
 
 class kept(Generic[Result]):  # noqa: N801  # it stands where a decorator of a property would
@@ -47,6 +49,82 @@ class kept(Generic[Result]):  # noqa: N801  # it stands where a decorator of a p
     def __get__(self, text: "Text", kind: type | None = None) -> Result:
         found = vars(text)[self._name] = self._function(text.string)
         return found
+
+
+def note_spans(text: str) -> tuple[tuple[int, int], ...]:
+    """Find the notes that stand in a text as `[Note: …]` or `[脚注：…]`, brackets in them included; in order."""
+    if "[Note: " not in text and "[脚注：" not in text:
+        return ()
+    open_brackets: list[tuple[int, bool]] = []
+    spans: list[tuple[int, int]] = []
+    for match in _BRACKET.finditer(text):
+        if match[0] != "]":
+            open_brackets.append((match.start(), len(match[0]) > 1))
+        elif open_brackets:
+            start, is_note = open_brackets.pop()
+            if is_note:
+                while spans and spans[-1][0] > start:
+                    spans.pop()
+                spans.append((start, match.end()))
+    return tuple(spans)
+
+
+@dataclass(frozen=True)
+class ContentWord:
+    """A word, its weight, and its forms as sets of terms; a text has the word if it has all terms of a form."""
+
+    text: str
+    weight: float
+    forms: tuple[frozenset[str], ...]
+    characters: frozenset[str] = frozenset()
+    """The characters of a Chinese word that carry meaning by themselves: another word may share one (烧毁, 焚烧)."""
+
+    def said_by(self, words: frozenset[str], *, by_characters: float = 0.0) -> float:
+        """Return the share of the word, 0 to 1, that a text with these terms has; shared characters count partly."""
+        if any(form <= words for form in self.forms):
+            return 1.0
+        if not by_characters or not self.characters:
+            return 0.0
+        return by_characters * len(self.characters & words) / len(self.characters)
+
+
+def content_words(sentence: str, *, translated: bool = False, names: bool = True) -> tuple[ContentWord, ...]:
+    """
+    Return the content words of a sentence in order, without numbers and function words, each once.
+
+    Chinese words are those of the dictionary, the longest first; what it lacks, mostly names, is split into characters,
+    which have less weight. `translated` adds translations as forms; without `names`, names are left out.
+    """
+    plain = without_quantities(sentence)
+    leave = frozenset() if names else frozenset(term for name in names_of(sentence) for term in terms(name))
+    found: dict[str, ContentWord] = {}
+    for parts, meanings in dictionary_words(plain, translated=translated):
+        telling = frozenset(part for part in parts if not is_wide(part) or character_weight(part))
+        if leave.issuperset(parts) or not telling:
+            continue
+        forms = [_form(parts), *(_form(terms(meaning)) for meaning in meanings if translated and terms(meaning))]
+        wide, weight = is_wide(parts[0]), max(map(rarity, parts))
+        is_long = wide and len(parts) > 1
+        weight = 1.0 if is_long else weight if wide else math.sqrt(weight)
+        word = ("" if wide else " ").join(parts)
+        found.setdefault(word, ContentWord(word, weight, tuple(forms), telling if is_long else frozenset()))
+    return tuple(found.values())
+
+
+def _form(parts: list[str]) -> frozenset[str]:
+    """Return the terms of a word; of several Han characters only the pairs, which keep their order."""
+    singles = [part for part in parts if not (len(part) == 2 and is_wide(part))]
+    pairs = frozenset(f"{first}{second}" for first, second in pairwise(singles) if is_wide(first) and is_wide(second))
+    return pairs or frozenset(singles)
+
+
+def without_quantities(sentence: str) -> str:
+    """Replace the numbers and dates of a sentence, and their Chinese measure words, by spaces."""
+    pieces = list(sentence)
+    for number in quantities(sentence):
+        end = number.end + (sentence[number.end : number.end + 1] in COUNTED)
+        pieces[number.start : end] = " " * (end - number.start)
+    return "".join(pieces)
 
 
 class Text:

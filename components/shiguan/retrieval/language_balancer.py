@@ -9,9 +9,8 @@ from haystack import Document, component
 from haystack.document_stores.types import DocumentStore
 
 from shiguan.reading.passage import highest_cosines
-from shiguan.reading.question import Question, read_question
+from shiguan.reading.question import AskedTimes, Question, read_question
 from shiguan.tenants import LibraryStore, TermStore, all_of, during, require_filters
-from shiguan.text.asked_times import AskedTimes
 from shiguan.text.names import heard_names
 from shiguan.text.other_names import names_in_library
 from shiguan.text.passages import SharedDocument, rescored

@@ -80,25 +80,9 @@ def similarity(first: frozenset[tuple[str, ...]], second: frozenset[tuple[str, .
 
 def with_gaps(text: str, spans: Sequence[Span]) -> str:
     """Write the kept parts of a passage."""
-    if not spans:
-        return ""
     before = GAP.lstrip() if text[: spans[0][0]].strip() else ""
     after = GAP.rstrip() if text[spans[-1][1] :].strip() else ""
     return before + GAP.join(text[start:end] for start, end in spans) + after
-
-
-def joined_spans(sentences: Sequence[Span], taken: set[int]) -> list[Span]:
-    """Return the spans of some sentences, with neighbours joined."""
-    spans: list[Span] = []
-    last = -2
-    for at in sorted(taken):
-        start, end = sentences[at]
-        if at == last + 1:
-            spans[-1] = (spans[-1][0], end)
-        else:
-            spans.append((start, end))
-        last = at
-    return spans
 
 
 def _touched(sentences: Sequence[Span], span: Span) -> list[int]:

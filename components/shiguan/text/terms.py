@@ -75,7 +75,6 @@ def terms(text: str) -> list[str]:
     return found
 
 
-@lru_cache(4 * _CACHED_WORDS)
 def term_index(term: str) -> int:
     """
     Return the number of a term in sparse vectors: a checksum, the same in every process without a dictionary.

@@ -30,7 +30,7 @@ from bench.quality.sample_library import prepare
 from bench.quality.small_model import MODEL
 from haystack import Document
 
-from shiguan.answer import unwritten
+from shiguan.answer import citation_extractor
 from shiguan.engine.loading import pipeline_path
 from shiguan.errors import ModelMissingError, RefusedError
 from shiguan.evaluation.questions import GoldPassage, Question, QuestionSet, read_golden_set
@@ -79,7 +79,7 @@ def measured(library, tmp_path_factory):
         ),
     }
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(unwritten, "NOTHING_BELOW", 0.85)
+        patch.setattr(citation_extractor, "NOTHING_BELOW", 0.85)
         unsure = (
             "{document_store: *children}}\n# ---- end",
             "{document_store: *children, closest_below: 0.85}}\n# ---- end",

@@ -5,8 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from shiguan.reading.question import Question
-from shiguan.reading.text import Memory, Text, kept, read_text
-from shiguan.text.notes import note_spans
+from shiguan.reading.text import Memory, Text, kept, note_spans, read_text
 
 
 def test_what_was_worked_out_is_found_again_by_the_string():

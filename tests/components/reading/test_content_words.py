@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shiguan.text.content_words import content_words, without_quantities
+from shiguan.reading.text import content_words, without_quantities
 from shiguan.text.terms import terms
 
 

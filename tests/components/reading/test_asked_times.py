@@ -1,8 +1,7 @@
 import pytest
 
 from shiguan.errors import RefusedError
-from shiguan.reading.question import read_question
-from shiguan.text.asked_times import date_weights, years_between
+from shiguan.reading.question import date_weights, read_question, years_between
 
 
 @pytest.mark.parametrize(
