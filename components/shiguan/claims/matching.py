@@ -8,7 +8,7 @@ from itertools import pairwise
 from shiguan.claims.asides import behind_aside
 from shiguan.claims.clauses import Clauses
 from shiguan.claims.phrases import REPORTS
-from shiguan.claims.tokens import WORDS, Span, Token
+from shiguan.claims.tokens import WORDS, Span, Token, is_finite
 from shiguan.reading.text import read_text
 from shiguan.text.name_forms import han_names
 from shiguan.text.names import SURNAMES
@@ -54,6 +54,7 @@ def compared_from(wanted: Sequence[Token], there: Clauses, start: int) -> tuple[
             place = behind
         elif place > start and place + 1 < len(tokens) and wanted[at].same(tokens[place + 1]):
             is_name = is_first_name(tokens, place, there) and not is_first_name(tokens, place + 1, there)
+            is_name = is_name and (tokens[place].is_han or _is_subject(there, place))
             is_of_another = tokens[place].key in WORDS["of_another"] or tokens[place + 1].key in WORDS["no_surnames"]
             # 敬业之叔父 is 敬业的叔父; else 之 may be whom something is done to, or of a name: 诛之, 李之芳.
             is_of = tokens[place].key == "之" and not tokens[place + 1].breaks and tokens[place + 1].key in WORDS["kin"]
@@ -72,6 +73,14 @@ def _may_add(wanted: Sequence[Token], at: int, there: Clauses, found: Span) -> b
         return True
     named = at + 1 < len(wanted) and wanted[at + 1].same(there.tokens[place])
     return named and _is_name_part(wanted, at, there, place)
+
+
+def _is_subject(there: Clauses, at: int) -> bool:
+    """Return whether a name of two words does something: elsewhere it may be a place, a team, a firm."""
+    opens = bool(there.tokens[at].breaks) or (at > 0 and there.tokens[at - 1].key in WORDS["before"])
+    behind = there.tokens[at + 2 : at + 3]
+    acts = not behind or bool(behind[0].breaks) or is_finite(behind[0])
+    return not there.has_article(at) and (opens or acts)
 
 
 def _runs_on(before: Token, claimed: Token, found: Token) -> bool:

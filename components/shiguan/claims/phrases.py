@@ -28,6 +28,7 @@ CUTS = (WORDS["before"] - JOINS - {"as"}) | WORDS["subjects"] | REPORTS | DENIES
 _PREPOSITIONS = (WORDS["after"] | WORDS["adverbial"] | {"of"}) - WORDS["before"] - {"before", "after"}
 # How many tokens of a subject may stand before its verb.
 _LONGEST_SUBJECT = 8
+_HYPHENS, _RANGES = frozenset("-‐‑"), frozenset(["-", "–", "—", "～", "~", "/", "&", "：", ":", "、", "+", "＋"])
 
 
 class Phrases:
@@ -191,3 +192,16 @@ class Phrases:
     @cached_property
     def _names(self) -> dict[int, int]:
         return dict(read_text(self.text).once(han_names))
+
+    @cached_property
+    def begins(self) -> list[int]:
+        return [0, *(at for at, token in enumerate(self.tokens) if at and (token.stops or ";" in token.breaks))]
+
+    def cuts_word(self, at: int) -> bool:
+        """Return whether what stands before and behind a place is one: sister|-in-law, 5|–10, 北京|—上海."""
+        if not 0 < at < len(self.tokens):
+            return False
+        sign, token = self.text[self.tokens[at - 1].end : self.tokens[at].start], self.tokens[at]
+        near = any(one.number for one in self.tokens[max(0, at - 2) : at])
+        is_range = bool(token.number) and near and sign.strip() in _RANGES
+        return sign in _HYPHENS or is_range or (token.is_han and sign in _RANGES - {"、", "：", ":"})

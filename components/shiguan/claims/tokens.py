@@ -32,7 +32,7 @@ _MONEY = "$€£¥₹₽₩₺₴"
 _TOKEN = re.compile(
     rf"[公西]元(?=[\d〇一二三四五六七八九十])|[{HAN}]|(?:(?![{HAN}])[{UNSPACED}])+|{_LETTERS}(?:['’](?!s\b){_LETTERS})*"
     rf"|['’]s\b|[{_MONEY}+−-](?=\d)|(?<![\w–‑])[–‑](?=\d)|(?<!\d)~(?=\d)|(?<=\d) ?(?:[%‰°′″]|[{_MONEY}](?!\d))"
-    rf"|(?<=[A-Za-z])(?:\+\+|#)(?![A-Za-z0-9])|[¬±∀-∘√-⋿]|[×÷](?=\s?[\w(])|[←-⇿☐-☒■□✓✔✗✘👍👎]"
+    rf"|(?<=[A-Za-z])(?:\+\+|#|[+-](?=[^\w\s]|$))(?![A-Za-z0-9])|[¬±∀-∘√-⋿]|[×÷](?=\s?[\w(])|[←-⇿☐-☒■□✓✔✗✘👍👎▲▼△▽★☆♂♀]"
     rf"|[<>＜＞](?=\s?\d)|(?<=[（(])[+＋－-](?=[)）])|(?<=[ (\[`])--?(?=[a-z])|{SIGNS}"
 )
 _POSSESSIVE, _PERCENT = "'s", frozenset({"%", "percent", "per", "cent"})
@@ -70,6 +70,8 @@ class Token:
     stops: bool
     """Whether it begins a sentence."""
     is_capital: bool
+    article: str = ""
+    """The article before it: a or the."""
 
     @property
     def is_han(self) -> bool:
@@ -85,7 +87,9 @@ class Token:
         if self.number or other.number:
             return False
         if self.key == other.key:
-            return True
+            # A cause is not the cause; most famous men are not the most famous men.
+            is_most = self.key in ("most", "number") and self.article != other.article
+            return not is_most and (self.article, other.article) != ("the", "a")
         # What was so need not be so: it was the capital.
         if frozenset((self.key, other.key)) in _TENSES:
             return not (self.key in _PRESENT and other.key in _PAST)
@@ -106,7 +110,7 @@ def read_tokens(text: str) -> list[Token]:
         at = max(at, match.end()) if _OF_NUMBER.search(match[0]) else at
         found.append((match[0], match.start(), at, number))
     tokens: list[Token] = []
-    breaks, stops, begun = ".", True, 0
+    breaks, stops, begun, article = ".", True, 0, ""
     sentences = [start for start, _ in read_text(text).sentences]
     # All words are folded at once, each as if it stood alone.
     keys = fold_text("\n".join(one[0].strip() for one in found)).split("\n")
@@ -121,7 +125,7 @@ def read_tokens(text: str) -> list[Token]:
         key = more if number else _MINUS.sub("-", folded.replace("’", "'"))
         key = word if tokens and tokens[-1].number and not breaks and _UNIT.fullmatch(word) else key
         # A few men came; few came.
-        is_some = key in ("few", "little", "number") and text[max(0, start - 3) : start].lower().split()[-1:] == ["a"]
+        is_some = key in ("few", "little") and text[max(0, start - 3) : start].lower().split()[-1:] == ["a"]
         key = "a" + key if is_some else key
         capital, glued = word[0].isupper(), bool(tokens) and tokens[-1].number and tokens[-1].end == start
         if tokens and tokens[-1].number and tokens[-1].number.kind == "percent" and key in _PERCENT:
@@ -134,8 +138,10 @@ def read_tokens(text: str) -> list[Token]:
         if key not in WORDS["harmless"] or (capital and key in ("a", "an") and text[at + 1 : at + 2].isupper()):
             # Not so the 's of a word that was left out: That's what he said.
             owns = key == _POSSESSIVE and not (between == "" and tokens and tokens[-1].end < start)
-            tokens.append(Token(key, _base(key), start, at, number, "" if owns else breaks, stops, capital))
-            breaks, stops = "", False
+            tokens.append(Token(key, _base(key), start, at, number, "" if owns else breaks, stops, capital, article))
+            breaks, stops, article = "", False, ""
+        elif key in ("a", "an", "the"):
+            article = "the" if key == "the" else "a"
     return tokens
 
 
@@ -154,7 +160,7 @@ def says_any(tokens: Sequence[Token], words: frozenset[str]) -> bool:
 def is_finite(token: Token) -> bool:
     """Return whether a word may be the verb of an English clause, and no name: United."""
     is_past = len(token.key) > 4 and token.key.endswith("ed") and (token.stops or not token.is_capital)
-    return is_past or token.key in WORDS["finite"]
+    return is_past or token.key in WORDS["finite"] or token.key.removeprefix("re") in WORDS["finite"]
 
 
 def is_participle(words: Sequence[Token]) -> bool:

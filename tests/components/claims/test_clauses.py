@@ -17,6 +17,10 @@ STANDS = [
     ("Karl and Otto fled to Acre, and the church was burned.", "The church was burned."),
     ("The church was destroyed during the siege.", "The church was destroyed."),
     ("Although Otto had sold the mill, his heirs were poor.", "Otto had sold the mill."),
+    ("The army took the town with no losses.", "The army took the town."),
+    ("The system evolved in early fish as well as in Acre.", "The system evolved in early fish."),
+    ("Otto sold the horse to the king of Acre.", "Otto sold the horse."),
+    ("In May Karl Hale wrote the study.", "In May Hale wrote the study."),
     ("In May, the firm closed two plants.", "The firm closed two plants."),
     ("Norman words, such as baron (barwn), first entered Welsh then.", "Norman words, such as baron, first entered Welsh then."),
     ("Otto was said to be the king. No soldiers reached Acre.", "No soldiers reached Acre."),
@@ -91,6 +95,13 @@ FALLS = [
     ("Suppose the following. Alice lends Bob 500 pounds.", "Alice lends Bob 500 pounds."),
     ("The following story is old. Karl killed the bear.", "Karl killed the bear."),
     ("以下是一则谣言。央行下调利率。", "央行下调利率。"),
+    # What is neither named nor known makes another thing of what was done; who says so need not be introduced.
+    ("The committee approved the plan in principle.", "The committee approved the plan."),
+    ("Karl destroyed the town on a map.", "Karl destroyed the town."),
+    ("The vaccine prevented infection in monkeys.", "The vaccine prevented infection."),
+    ("He was a fool, Otto hinted.", "He was a fool."),
+    ("Smoking is a cause of cancer.", "Smoking is the cause of cancer."),
+    ("Most expensive houses burned in May.", "The most expensive houses burned in May."),
     # A word, a number and a list are one.
     ("Anna was his sister-in-law.", "Anna was his sister."),
     ("5–10 people died in May.", "10 people died in May."),
@@ -106,6 +117,8 @@ FALLS = [
     # Who or what it is said of is another one.
     ("South Korea is a republic. Korea was divided in 1945.", "South Korea was divided in 1945."),
     ("He joined Real Madrid in 2003.", "He joined Madrid in 2003."),
+    ("He played Gaelic Football for Kerry.", "He played Football for Kerry."),
+    ("The rating was cut to AA-.", "The rating was cut to AA+."),
     ("Ivanhoe is a novel by a Scottish lawyer. He died in 1832.", "Ivanhoe died in 1832."),
     ("With 4,000 men against him, Karl fled to the coast.", "Karl had 4,000 men."),
     ("Otto didn't kill Karl.", "Karl was killed."),

@@ -30,6 +30,7 @@ STATED = [
     ("Karl fled, but Otto did not.", "Karl fled."),
     ("In 1778, Karl fled. Otto stayed.", "In 1778 Karl fled."),
     ("The army took the town with no losses.", "The army took the town."),
+    ("The army took the town with no losses.", "The army took the town."),
     (WAR, "No soldiers ever reached Suiyang."),
     (WAR, "Nan Jiyun shot Yin Ziqi in the left eye, and the relieving army arrived three days after the fall."),
     ("Otto built the wall. Karl was wrong. This is true.", "Otto built the wall."),
