@@ -30,11 +30,10 @@ SETS_OFF = frozenset({",", "，", "),", "—", "–"})
 """What sets an aside off."""
 OF_ALL = (WORDS["quantifiers"] - {"only", "most", "those"}) | WORDS["of_all"]
 """With one of these a sentence is about all, or none."""
-_LIMITS, _LONGEST_LEAD = WORDS["limits"] - {"first"}, 12
+_LIMITS = WORDS["limits"] - {"first"}
 _NEGATIVES = frozenset({"not", "never", "no", "neither", "none", "nobody", "few"})
 # What these say is so only with all that follows, up to a further predicate: no one may sell wine on Sundays.
 _BOUNDED, _GOES_ON = _NEGATIVES | set("only may cannot nothing 不 未 无 莫 勿".split()), JOINS | set("而及并且")
-_AMONG = frozenset("in among amongst of within across 在 于".split())
 _CASES = frozenset({"where", "when", "whenever", "wherever", "once"})
 _BELIEVED = WORDS["believed"]
 _OPENS_PHRASE = WORDS["adverbial"] & WORDS["after"] - {"during", "after", "before"} | {"to", "into", "for", "as"}
@@ -159,7 +158,7 @@ class Clauses(Phrases):
 
     def begins_alone(self, at: int, *, quoted: bool = False) -> bool:
         """Return whether what begins there can be cut out of what stands before it; speech only in quotation marks."""
-        if self.is_supposed(at, quoted=quoted) or self._is_led_by_limit(at) or at in self._of_several:
+        if self.is_supposed(at, quoted=quoted) or at in self._of_several:
             return False
         if self.cuts_word(at):
             return False
@@ -202,15 +201,14 @@ class Clauses(Phrases):
     def _is_told(self, start: int, end: int) -> bool:
         """Return whether a lead tells of the past, or only where that was which somebody did: in Acre, Otto died."""
         lead, verb = self.tokens[start:end], self.verb(end, self.end_of_phrase(end))
+        doubtful = [one for one in lead if one.key != "may" or not one.is_capital]
         tells = any(map(is_past, lead)) or is_participle(lead[:1])
         if tells and lead[0].key not in _VIEWS:
-            return True
+            return lead[0].key not in WORDS["adverbial"] or not says_any(doubtful, _LIMITS)
         # In the opera, Karl kills Otto; to Otto, Karl was a traitor: of a deed of the past it is where, when or why.
         is_be = self.tokens[verb].key in ARE and not is_participle(self.tokens[verb + 1 : verb + 2])
         is_deed = verb > end and is_past(self.tokens[verb]) and not is_be
-        doubts = says_any(
-            [one for one in lead if not one.is_capital or one.stops], _LIMITS | DOUBTS | WORDS["statements"]
-        )
+        doubts = says_any(doubtful, _LIMITS | DOUBTS | WORDS["statements"])
         return is_deed and not doubts and (tells or lead[0].key not in _VIEWS)
 
     def _is_told_in_han(self, start: int, end: int) -> bool:
@@ -249,20 +247,6 @@ class Clauses(Phrases):
         )
         is_range = bool(token.number and at > 1 and self.tokens[at - 2].number)
         return is_range or not is_clause or says_any(lead, _NEGATIVES)
-
-    def _is_led_by_limit(self, at: int) -> bool:
-        """Return whether a phrase before a comma limits what follows: apart from Otto, in a dream, 除王渊外."""
-        if at == len(self.tokens) or not self.tokens[at].breaks or self.tokens[at].stops:
-            return False
-        lead, is_within = self.lead(at), self.lead(at)[-1].key in WORDS["within"]
-        # In Acre, Otto was the richest man: in 1310, or in fact, he was so anywhere.
-        is_place = (lead[0].key in _AMONG or is_within) and self.behind_date(at - len(lead)) < at
-        is_place = is_place and (len(lead) > 2 or lead[-1].is_capital or lead[-1].is_han or self.has_article(at - 1))
-        limits = says_any(lead, _LIMITS) and (lead[0].key in WORDS["adverbial"] or is_within)
-        # Where the tenant is absent, the landlord may enter.
-        is_case = lead[0].key in _CASES and says_any(self.tokens[at : self.end_of_phrase(at)], WORDS["of_rules"])
-        limits = limits or is_case
-        return len(lead) <= _LONGEST_LEAD and (limits or (is_place and self._ranks(at, self.end_of_phrase(at))))
 
     def _ranks(self, start: int, end: int) -> bool:
         """Return whether some words end with what is the most or first of some: is the longest river."""
