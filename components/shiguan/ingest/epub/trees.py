@@ -228,7 +228,7 @@ BLOCK_ELEMENTS = frozenset(
 # Not part of the text: ruby readings, elements that are never shown, fallbacks for media, and controls of forms.
 UNCOUNTED_ELEMENTS = frozenset(
     "rt rp rtc script style head template metadata defs audio video iframe canvas annotation annotation-xml "
-    "button select textarea".split()
+    "button select textarea input".split()
 )
 _QUOTE_MARKS = frozenset("\"'“”‘’«»‹›„「」『』")
 # Invisible characters: soft hyphen, zero width space, byte order mark, the invisible operators of formulas.
