@@ -87,6 +87,8 @@ def test_the_words_below_more_levels_than_a_parser_reads_are_kept_and_told_of():
         ("<label>Name</label><button>Send</button><select><option>One</option></select>", "Name"),
         ("The area <mjx-container><svg><g/></svg></mjx-container> in feet.", "The area in feet."),
         ('It fell.<div class="docnav"><a href="/a">Prev</a> | <a href="/b">Next</a></div>', "It fell."),
+        ("<my-card>An</my-card><my-card>Shi</my-card><my-end>.</my-end> It", "An\nShi\n.\nIt"),
+        ("<my-em>Wo</my-em>rds and <my-em>let</my-em><b>ters</b> <my-key>C</my-key>", "Words and letters C"),
         ('<div class="navigation">Steer by <a href="/a">stars</a>.</div>', "Steer by stars."),
         ('It fell<span class="mw-editsection">[<a href="/e">edit</a>]</span>.', "It fell."),
     ],

@@ -291,6 +291,11 @@ _FLOATING = re.compile(r"float\s*:\s*(?:left|right)|position\s*:\s*absolute", re
 
 def is_separate(element: Element) -> bool:
     """Return whether the start and the end of an element separate words, by its name or its style."""
+    if "-" in element.tag and not str(element.tag).startswith("mjx-"):
+        # Those of a program's own are mostly blocks, which its style sheet says, where one is right beside another.
+        before, after = element.getprevious(), element.getnext()
+        follows = before is not None and "-" in before.tag and not before.tail
+        return follows or (after is not None and "-" in after.tag and not element.tail)
     if element.tag not in _INLINE or not (style := element.get("style")):
         return str(element.tag) in BLOCK_ELEMENTS
     return bool(_AS_BLOCK.search(style)) and not _FLOATING.search(style)
