@@ -45,6 +45,7 @@ _NO_HEADINGS = frozenset("blockquote figure table".split())
 _HEADING = re.compile(r"h[1-6]$")
 _XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 _MAX_LINES = 2000  # up to so many characters lists, verse and tables are kept together
+_DEEPEST = 30  # sections that are nested deeper are beside one another
 _CELLS, _SMALL, _SHORT_ALT = frozenset(("td", "th")), frozenset(("small", "font")), 2
 # A number that may be that of a note or an exponent; and what an exponent may follow: 10², km², x².
 _RAISED = re.compile(r"[\[(（]?\s*([-−–+]?\d{1,4})(?:\s*[,，、;–-]\s*(\d{1,4}))*\s*[\])）]?")
@@ -202,7 +203,7 @@ class ChapterReader:
             frame.kind = "footnote"
         elif element in self._link_lists and frame.kind == "text":
             frame.kind = "list"
-        frame.depth += name in SECTIONS
+        frame.depth = min(frame.depth + (name in SECTIONS), _DEEPEST)
         frame.no_headings = frame.no_headings or name in _NO_HEADINGS
         if name == "blockquote" or "epigraph" in types:
             frame.kind = "quote" if frame.kind == "text" else frame.kind
