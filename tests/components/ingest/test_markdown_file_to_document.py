@@ -1,3 +1,4 @@
+import re
 import time
 
 import pytest
@@ -177,6 +178,17 @@ def test_front_matter_is_no_text_and_harmless(written, title, text):
 )
 def test_what_a_reader_does_not_see_is_left_out(written, seen):
     assert [document.content for document in read(written)] == seen
+
+
+def test_the_words_of_any_depth_are_read():
+    nested = "".join(f"{'  ' * depth}- item{depth}\n" for depth in range(80))
+    for text in (
+        f"a\n\n{'>' * 125} deep\n> text\n\nb",
+        f"{nested}\n  - deep\n\nb",
+        "> " * 40 + "- " * 40 + "deep\n\nb",
+    ):
+        words = " ".join(document.content for document in read(text)).split()
+        assert words == re.findall(r"\w+", text)
 
 
 PIECES = [
