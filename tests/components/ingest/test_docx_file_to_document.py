@@ -264,6 +264,19 @@ def test_labels_that_word_counts_are_read_where_they_are_words():
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("form", "text", "label"),
+    [("bullet", "o", ""), ("bullet", "ü", ""), ("bullet", "Note:", "Note: "), ("none", "A", "A ")],
+)
+def test_a_letter_that_is_drawn_as_a_bullet_is_no_label(form, text, label):
+    level = f'<w:lvl w:ilvl="0"><w:numFmt w:val="{form}"/><w:lvlText w:val="{text}"/></w:lvl>'
+    lists = f'<w:abstractNum w:abstractNumId="1">{level}</w:abstractNum><w:num w:numId="2"><w:abstractNumId w:val="1"/></w:num>'
+    numbering = '<w:numbering xmlns:w="{w}">'.format(**TRANSITIONAL) + lists + "</w:numbering>"
+    body = paragraph("It fell.", properties='<w:numPr><w:numId w:val="2"/></w:numPr>')
+    [document] = convert(DocxBuilder(body, parts={"word/numbering.xml": numbering}))["documents"]
+    assert document.content == f"{label}It fell."
+
+
 def test_words_that_a_style_hides_are_no_text():
     styles = (
         '<w:style w:type="character" w:styleId="Unseen"><w:rPr><w:vanish/></w:rPr></w:style>'
