@@ -80,6 +80,12 @@ def test_the_words_below_more_levels_than_a_parser_reads_are_kept_and_told_of():
     assert "nested too deeply" in warning
 
 
+@pytest.mark.parametrize("end", ["</body></html>", "</BODY >", "</html>", "</body></html>\n<html><body>"])
+def test_the_words_behind_the_end_of_a_page_are_read(end):
+    result = read(f"<html><body><p>He rose.<br>In 755.</p>{end}<p>It <b>fell</b>.</p>{end}Then.")
+    assert [document.content for document in result["documents"]] == ["He rose.\nIn 755.", "It fell.", "Then."]
+
+
 @pytest.mark.parametrize(
     ("body", "text"),
     [

@@ -17,6 +17,7 @@ _ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _ILLEGAL_REFERENCE = re.compile(r"&#(?:0*(?:[0-8]|1[124-9]|2[0-9]|3[01])|[xX]0*(?:[0-8bBcCeEfF]|1[0-9a-fA-F]));")
 _DECLARATION = re.compile(r"<\?xml\b[^>]*\?>", re.IGNORECASE)
 _SELF_CLOSED = re.compile(r"<([A-Za-z][\w:.-]*)([^<>]*)/>")
+_ENDS = re.compile(r"</(?:body|html)\s*>", re.IGNORECASE)  # the parser stops there, and browsers do not
 _ANY_TAG = re.compile(r"<(/?)([A-Za-z][\w:.-]*)[^<>]*>")
 _MOST_LEVELS = 1_000
 _MOST_PIECES = 100
@@ -176,6 +177,7 @@ def _root(text: str, parser: "etree.XMLParser | etree.HTMLParser") -> Element | 
 def _parse_html(text: str) -> tuple[Element | None, bool]:
     # HTML has no self-closed elements but the void ones: `<a id="x"/>` would contain all that follows.
     text = _SELF_CLOSED.sub(lambda m: m[0] if m[1].lower() in _VOID else f"<{m[1]}{m[2]}></{m[1]}>", text)
+    text = _ENDS.sub(" ", text)
     for flattened in (False, True):
         parser = etree.HTMLParser(
             encoding="utf-8", no_network=True, huge_tree=True, remove_comments=True, remove_pis=True, recover=True
