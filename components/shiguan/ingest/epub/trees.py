@@ -14,6 +14,7 @@ _NAMED_ENTITY = re.compile(
     r"&(?!(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|amp|lt|gt|quot|apos);)([A-Za-z][A-Za-z0-9]{0,31}(?:;|(?![\w=;])))?"
 )
 _ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_FEEDS = {0x0B: " ", 0x0C: " "}
 _ILLEGAL_REFERENCE = re.compile(r"&#(?:0*(?:[0-8]|1[124-9]|2[0-9]|3[01])|[xX]0*(?:[0-8bBcCeEfF]|1[0-9a-fA-F]));")
 _DECLARATION = re.compile(r"<\?xml\b[^>]*\?>", re.IGNORECASE)
 _SELF_CLOSED = re.compile(r"<([A-Za-z][\w:.-]*)([^<>]*)/>")
@@ -46,7 +47,8 @@ def decode_markup(data: bytes) -> tuple[str, list[str]]:
     if decoded and decoded.damaged:
         problems.append(f"{decoded.damaged:,} places are not {encoding} and are shown as \ufffd")
     text = decoded.text if decoded else data.decode("utf-8", errors="replace")
-    clean, removed = _ILLEGAL.subn("", text)
+    # In HTML a form feed is white space.
+    clean, removed = _ILLEGAL.subn("", text.translate(_FEEDS))
     if removed:
         problems.append(f"{removed:,} control characters were removed")
     return clean, problems
