@@ -96,6 +96,10 @@ def test_the_words_behind_the_end_of_a_page_are_read(end):
         ("Tang &amp Song,&nbsp R&D, &lt 5 &deg; &copy; &copy 755", "Tang & Song, R&D, < 5 ° © © 755"),
         ("&Tang &lord; <a href='?a=1&copy=2&lt=3'>AT&T</a> &ampere &not.", "&Tang &lord; AT&T &ampere ¬."),
         ("An\x0cLushan\x0brose,\x02 Li\x0cBai", "An Lushan rose, Li Bai"),
+        (
+            "<x-a><template shadowrootmode='open'>He <slot>rose</slot></template></x-a><template>no</template>",
+            "He rose",
+        ),
         ("<my-card>An</my-card><my-card>Shi</my-card><my-end>.</my-end> It", "An\nShi\n.\nIt"),
         ("<my-em>Wo</my-em>rds and <my-em>let</my-em><b>ters</b> <my-key>C</my-key>", "Words and letters C"),
         ('<div class="navigation">Steer by <a href="/a">stars</a>.</div>', "Steer by stars."),

@@ -217,6 +217,8 @@ def _localised(root: Element | None) -> Element | None:
         if above is not None and _HEADING.fullmatch(str(above.tag)) and alone:
             # A heading that opens what is below it.
             name = name if f"{above.text or ''}{element.tail or ''}".strip() else "span"
+        if name == "template" and element.get("shadowrootmode"):
+            name = "div"  # it is shown
         if name != tag:
             element.tag = name
     return root
