@@ -100,6 +100,10 @@ def test_the_words_behind_the_end_of_a_page_are_read(end):
             "<x-a><template shadowrootmode='open'>He <slot>rose</slot></template></x-a><template>no</template>",
             "He rose",
         ),
+        (
+            "City <datalist><option>Kucha</option><option>Merv</option></datalist><meter>60%</meter><progress>7</progress>at",
+            "City at",
+        ),
         ("<my-card>An</my-card><my-card>Shi</my-card><my-end>.</my-end> It", "An\nShi\n.\nIt"),
         ("<my-em>Wo</my-em>rds and <my-em>let</my-em><b>ters</b> <my-key>C</my-key>", "Words and letters C"),
         ('<div class="navigation">Steer by <a href="/a">stars</a>.</div>', "Steer by stars."),
@@ -108,6 +112,19 @@ def test_the_words_behind_the_end_of_a_page_are_read(end):
 )
 def test_a_page_is_read_as_it_is_shown(body, text):
     assert [document.content for document in read(f"<html><body><p>{body}</p></body></html>")["documents"]] == [text]
+
+
+@pytest.mark.parametrize(
+    ("body", "texts"),
+    [
+        ("<svg><title>A map</title><desc>of it</desc><text><tspan x='0'>one</tspan><tspan x='0' dy='1em'>two</tspan></text></svg>",
+         ["A map", "of it", "one\ntwo"]),
+        ("<svg><text><tspan x='0'>o<tspan>ne</tspan></tspan></text></svg>", ["one"]),
+        ("a<dialog>b</dialog>c<marquee>d</marquee>e<xmp>f</xmp><listing>g</listing>h", list("abcdefgh")),
+    ],
+)  # fmt: skip
+def test_what_stands_apart_in_a_page_is_not_joined(body, texts):
+    assert [document.content for document in read(f"<html><body>{body}</body></html>")["documents"]] == texts
 
 
 LINE = "First<{0}>Second</{1}>third"

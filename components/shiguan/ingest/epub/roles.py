@@ -21,7 +21,7 @@ _UNSHOWN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
 _CONTROLS = frozenset(("button", "select", "textarea", "input"))
 # Of these fields nobody reads the value.
 _WORDLESS = frozenset("hidden checkbox radio image file range color password".split())
-_APART = _CONTROLS.union(("audio", "video", "iframe", "canvas"))
+_APART = _CONTROLS.union("audio video iframe canvas datalist meter progress".split())
 _VERSE = re.compile(r"verse|poem|poetry|stanza|strophe|line-?group|^lg$|haiku|lyric")
 _LAID_OUT = frozenset("table blockquote section h1 h2 h3 h4 h5 h6 figure".split())
 _HOLDERS = frozenset("section div p aside blockquote li article".split())

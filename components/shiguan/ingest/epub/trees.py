@@ -229,12 +229,12 @@ BLOCK_ELEMENTS = frozenset(
     "address article aside blockquote body br caption center dd details dir div dl dt fieldset figcaption figure "
     "footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li main menu nav ol p pre section summary table tbody "
     "td text tfoot th thead tr ul frontmatter bodymatter rearmatter level level1 level2 level3 level4 level5 level6 "
-    "book poem linegroup line note sidebar prodnote imggroup list svg".split()
+    "book poem linegroup line note sidebar prodnote imggroup list svg title desc dialog marquee xmp listing".split()
 )
 # Not part of the text: ruby readings, elements that are never shown, fallbacks for media, and controls of forms.
 UNCOUNTED_ELEMENTS = frozenset(
     "rt rp rtc script style head template metadata defs audio video iframe canvas annotation annotation-xml "
-    "button select textarea input".split()
+    "button select textarea input datalist meter progress".split()
 )
 _QUOTE_MARKS = frozenset("\"'“”‘’«»‹›„「」『』")
 # Invisible characters: soft hyphen, zero width space, byte order mark, the invisible operators of formulas.
@@ -297,6 +297,8 @@ _FLOATING = re.compile(r"float\s*:\s*(?:left|right)|position\s*:\s*absolute", re
 
 def is_separate(element: Element) -> bool:
     """Return whether the start and the end of an element separate words, by its name or its style."""
+    if element.tag == "tspan":
+        return element.get("x") is not None  # it begins a line
     if "-" in element.tag and not str(element.tag).startswith("mjx-"):
         # Those of a program's own are mostly blocks, which its style sheet says, where one is right beside another.
         before, after = element.getprevious(), element.getnext()
