@@ -123,6 +123,10 @@ def test_utf8_passes_byte_by_byte_and_without_its_mark(tmp_path):
 def test_a_page_that_states_its_encoding_is_believed(tmp_path):
     for charset, encoding, words in (
         ("gb2312", "gb2312", "史官"),
+        ("ISO-8859-1", "cp1252", "He rose – “at once” – in the café."),
+        ("latin1", "latin1", "A café \x81 \x8d."),
+        ("iso_8859-9", "cp1254", "“Şehir” düştü"),
+        ("tis-620", "cp874", "“ม้า”"),
         ("Shift_JIS", "cp932", "髙橋①"),
         ("euc-kr", "cp949", "똠방"),
     ):
