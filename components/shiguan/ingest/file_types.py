@@ -186,7 +186,9 @@ def decode_text(data: bytes, declared: str = "") -> DecodedText | None:
     data = data.rstrip(b"\0\x1a")  # where a disk or DOS ended a file
     if b"\0" in data:
         return None
-    declared = declared or ("iso2022_jp_ext" if b"\x1b$" in data else "")
+    if b"~{" in data and data.isascii() and (hz := _strict(data, "hz")) and _COMMON.search(hz.text):
+        return hz
+    declared = declared or ("iso2022_kr" if b"\x1b$)C" in data else "iso2022_jp_ext" if b"\x1b$" in data else "")
     stated = [superset(declared), declared] if declared else []
     # Encodings that switch by escape sequences are valid UTF-8, too.
     for encoding in [*stated, "utf-8"] if b"\x1b" in data else ["utf-8", *stated]:

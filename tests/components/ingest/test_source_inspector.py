@@ -101,6 +101,8 @@ def test_a_file_above_the_limit_is_not_even_read(tmp_path, monkeypatch):
         ("吾輩は猫である。名前はまだ無い。どこで生れたかとんと見当がつかぬ。" * 3, "shift_jis", "cp932"),
         ("髙橋さんと﨑山さんは㈱ナカニシの①番である。名前はまだ無い。" * 3, "cp932", "cp932"),
         ("吾輩は猫である。名前はまだ無い。" * 3, "iso2022_jp", "iso2022-jp-ext"),
+        ("고선지는 군사를 이끌고 총령을 넘었다. " * 2, "iso2022_kr", "iso2022-kr"),
+        ("安禄山，营州柳城杂种胡人也。", "hz", "hz"),
     ],
 )  # fmt: skip
 def test_text_in_another_encoding_is_recoded_with_a_warning(tmp_path, text, encoding, named):
@@ -229,6 +231,7 @@ def test_the_notation_of_japanese_texts_stands_between_no_words(written, left):
 
 def test_codes_of_terminals_are_no_text_and_wide_characters_need_no_mark():
     assert read(b"\x1b[1mHe rose\x1b[0m in 755.\x1b[2K") == "He rose in 755."
+    assert read(b"s~{ab}~{cd~}; ~~x~~") == "s~{ab}~{cd~}; ~~x~~"
     han = "安禄山者营州柳城胡也本姓康母阿史德为觋居突厥中祷子于轧荦山虏所谓斗战神者"
     assert read(han.encode("utf-16-le")) == han
 
