@@ -41,7 +41,7 @@ _AOZORA = {
     "notation of the text": re.compile(
         r"^-{20,}\r?\n【テキスト中に現れる記号について】.{0,4000}?^-{20,}\r?\n()", re.M | re.S
     ),
-    "codes of terminals": re.compile(r"\x1b\[[0-9;]{0,20}[A-Za-z]()"),
+    "codes of terminals": re.compile(r"(?:\x1b\[[0-9;]{0,20}[A-Za-z]|[^\n]\x08)()"),  # a letter struck over is bold
     "remarks on type": re.compile(r"［＃[^］\n]{0,200}］()"),
     "ruby readings": re.compile(
         r"(?:[｜|](?=[^《》｜|\n]{1,40}《))?((?<=[｜|])[^《》｜|\n]{1,40}|[\u3400-\u9fff々〆ヶ\uf900-\ufaff])《[\u3040-\u30ff\u30fc・]{1,30}》"

@@ -231,6 +231,7 @@ def test_the_notation_of_japanese_texts_stands_between_no_words(written, left):
 
 def test_codes_of_terminals_are_no_text_and_wide_characters_need_no_mark():
     assert read(b"\x1b[1mHe rose\x1b[0m in 755.\x1b[2K") == "He rose in 755."
+    assert read(b"H\x08He\x08e _\x08r_\x08o_\x08s_\x08e in 755.") == "He rose in 755."
     assert read(b"s~{ab}~{cd~}; ~~x~~") == "s~{ab}~{cd~}; ~~x~~"
     han = "安禄山者营州柳城胡也本姓康母阿史德为觋居突厥中祷子于轧荦山虏所谓斗战神者"
     assert read(han.encode("utf-16-le")) == han
