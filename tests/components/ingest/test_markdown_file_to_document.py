@@ -191,6 +191,18 @@ def test_the_words_of_any_depth_are_read():
         assert words == re.findall(r"\w+", text)
 
 
+@pytest.mark.parametrize(
+    ("written", "seen"),
+    [
+        ("755. He rose.\n757. *He* fell.\n\n763) Peace.", ["755. He rose.\n757. He fell.", "763) Peace."]),
+        ("1. He rose.\n2. He fell.\n\n12. Peace.", ["He rose.\nHe fell.\nPeace."]),
+        ("755. > He rose.", ["He rose."]),
+    ],
+)
+def test_a_year_that_begins_an_item_is_read_and_its_number_is_not(written, seen):
+    assert [document.content for document in read(written)] == seen
+
+
 PIECES = [
     "[^a]", "`", "``x", "<!--", "{#a ", "[a", "^[", "[^a]: ", "  ", "[^a]: x\n\n", "*a", "a\n", "<a", "![", "> ", "- ",
     "%%\n", " ^abc", "[x]{.a ", "**“", "!!! a ", "| a\n", "{++a", "{~~a~>", "{>>", "`{--", "{::comment}\n", "{ref}`a<",
