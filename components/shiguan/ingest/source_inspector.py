@@ -165,7 +165,7 @@ def _as_utf8(data: bytes, name: str, kind: FileType, stated: str, warnings: list
     if decoded.encoding != "utf-8":
         warnings.append(f"{name}: read as {decoded.encoding}, which was guessed; save it as UTF-8 if words look wrong.")
     if kind in (TEXT, MARKDOWN):
-        text, left_out = _without_aozora(text)
+        text, left_out = _without_aozora(text if "\n" in text else text.replace("\r", "\n"))
         warnings.extend([left_out_sentence(name, left_out)] if left_out else [])
     return text.encode("utf-8", "replace"), left_out
 

@@ -229,6 +229,11 @@ def test_the_notation_of_japanese_texts_stands_between_no_words(written, left):
     assert bool(result["warnings"]) == (written != left)
 
 
+def test_lines_that_end_like_those_of_an_old_macintosh_are_lines():
+    assert read(b"One.\r\rTwo,\rthree.\r") == "One.\n\nTwo,\nthree.\n"
+    assert read(b"One.\r\nTwo.\r\r\n") == "One.\r\nTwo.\r\r\n"
+
+
 def test_codes_of_terminals_are_no_text_and_wide_characters_need_no_mark():
     assert read(b"\x1b[1mHe rose\x1b[0m in 755.\x1b[2K") == "He rose in 755."
     assert read(b"H\x08He\x08e _\x08r_\x08o_\x08s_\x08e in 755.") == "He rose in 755."
