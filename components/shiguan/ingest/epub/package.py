@@ -303,6 +303,17 @@ def _read_spine(opf_name: str, opf: Element, manifest: dict[str, Element], packa
         elif target.href not in seen:
             seen.add(target.href)
             package.spine.append((index, target.href, itemref.get("linear", "").strip().lower() != "no"))
+    # Some books leave their notes or a chapter out of it.
+    for item in manifest.values() if package.spine else ():
+        target = package.find(opf_name, item.get("href", "")) if _is_text(item) else None
+        if target and target.href not in seen and "nav" not in tokens(item, "properties"):
+            seen.add(target.href)
+            package.spine.append((len(itemrefs) + len(package.spine), target.href, False))
+
+
+def _is_text(item: Element) -> bool:
+    kind = item.get("media-type", "").strip().lower()
+    return kind in _TEXT_TYPES or item.get("href", "").lower().endswith(_TEXT_EXTENSIONS)
 
 
 def _readable(manifest: dict[str, Element], item_id: str) -> Element | None:
@@ -311,8 +322,7 @@ def _readable(manifest: dict[str, Element], item_id: str) -> Element | None:
     while item_id in manifest and item_id not in seen:
         seen.add(item_id)
         item = manifest[item_id]
-        kind = item.get("media-type", "").strip().lower()
-        if kind in _TEXT_TYPES or kind == _SVG_TYPE or item.get("href", "").lower().endswith(_TEXT_EXTENSIONS):
+        if _is_text(item) or item.get("media-type", "").strip().lower() == _SVG_TYPE:
             return item
         item_id = item.get("fallback", "").strip()
     return None
