@@ -22,7 +22,7 @@ _ADEPT = b"http://ns.adobe.com/adept"
 _FONT_OBFUSCATION = {"http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#rc"}
 _FONTS = (".otf", ".ttf", ".ttc", ".woff", ".woff2", ".eot")
 _TEXT_TYPES = {"application/xhtml+xml", "text/html", "application/x-dtbook+xml", "text/x-oeb1-document"}
-_SVG_TYPE = "image/svg+xml"
+_PERHAPS_PAGES = {"image/svg+xml", "application/xml", "text/xml"}
 _TEXT_EXTENSIONS = (".xhtml", ".html", ".htm", ".xht")
 _NCX_TYPE = "application/x-dtbncx+xml"
 _MAX_PACKAGE_BYTES = 64 * 1024 * 1024
@@ -293,6 +293,9 @@ def _read_spine(opf_name: str, opf: Element, manifest: dict[str, Element], packa
                 package.warnings.append(
                     f"{package.source}: the reading order names `{idref}`, which the manifest lacks; it was left out."
                 )
+            elif not manifest[idref].get("media-type", "").startswith("image/"):
+                href = manifest[idref].get("href", "")
+                package.warnings.append(f"{package.source}: `{href}` of the reading order is no page; it was left out.")
             continue
         target = package.find(opf_name, item.get("href", ""))
         if target is None or target.href == opf_name:
@@ -319,10 +322,10 @@ def _is_text(item: Element) -> bool:
 def _readable(manifest: dict[str, Element], item_id: str) -> Element | None:
     """Follow fallbacks from a manifest item to one with text."""
     seen: set[str] = set()
-    while item_id in manifest and item_id not in seen:
+    while item_id in manifest and item_id not in seen and len(seen) < _MAX_DEPTH:
         seen.add(item_id)
         item = manifest[item_id]
-        if _is_text(item) or item.get("media-type", "").strip().lower() == _SVG_TYPE:
+        if _is_text(item) or item.get("media-type", "").strip().lower() in _PERHAPS_PAGES:
             return item
         item_id = item.get("fallback", "").strip()
     return None
