@@ -195,6 +195,7 @@ LONG = {
     "pages in pages": ("<p>x", "<span class='pagenum'>1", "", "</span>"),
     "unread in unread": ("<p>x", "<span aria-hidden='true'>1", "", "</span>"),
     "sections in sections": ("", "<section><h2>x</h2><p>x</p>", "", "</section>"),
+    "headings in headings": ("", "<h2>x", "", "</h2>"),
     "notes in notes": ("<p>x ", "<span class='footnote'>x ", "", "</span>"),
     "buttons of a heading": ("<h2>", "<button>x</button>" * 8, "</h2><p>x</p>", ""),
 }

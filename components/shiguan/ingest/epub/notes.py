@@ -251,7 +251,7 @@ class NoteIndex:
                     continue
                 self._places[element] = file, path, cfi, len(self._places)
                 if element.tag in _HEADINGS and int(str(element.tag)[1]) <= (rank or 6):
-                    title = element_text(element).casefold().strip(" .:：·[]【】")
+                    title = short_text(element).casefold().strip(" .:：·[]【】")
                     rank = int(str(element.tag)[1]) if _TITLE.fullmatch(title) else 0
                 if rank:
                     self._in_notes.add(element)
