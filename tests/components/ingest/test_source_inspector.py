@@ -272,6 +272,25 @@ def test_a_web_archive_in_a_larger_encoding_than_it_states_is_read_whole(stated)
     assert "<p>朱镕基说，这是好的。</p>" in result["sources"][0].data.decode()
 
 
+@pytest.mark.parametrize("kind", ["multipart/mixed", "multipart/alternative", "text/html"])
+def test_a_saved_letter_is_read_as_a_page(kind):
+    written = ARCHIVE.replace("multipart/related", kind)
+    if kind == "text/html":
+        head, _, body = written.partition('Content-Type: text/html; type="text/html"; boundary="b"\n\n--b\n')
+        written = head + body.partition("--b")[0]
+    result = inspect_data(written.encode(), "a.mht")
+    assert "<p>安禄山 rose at Fanyang.</p>" in result["sources"][0].data.decode()
+    assert "Content-Type" not in result["sources"][0].data.decode()
+
+
+def test_the_frames_of_a_web_archive_are_told():
+    frame = ARCHIVE.replace(
+        "--b\nContent-Type: text/css", "--b\nContent-Type: text/html\n\n<p>Ad</p>\n--b\nContent-Type: text/css"
+    )
+    for written, warnings in ((ARCHIVE, []), (frame, ["a.mht: 1 frames of the page were not read."])):
+        assert inspect_data(written.encode(), "a.mht")["warnings"] == warnings
+
+
 def test_a_web_archive_without_a_page_is_refused():
     empty = ARCHIVE.replace("text/html; ", "text/other; ")
     [entry] = inspect_data(empty.encode(), "a.html")["skipped"]
