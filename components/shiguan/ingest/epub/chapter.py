@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from shiguan.ingest.epub.blocks import Block, BlockBuilder, Frame, TableRows, note_block
 from shiguan.ingest.epub.lists import link_lists
-from shiguan.ingest.epub.notes import NOTE_LISTS, BookFile, NoteIndex, is_mark, is_raised, says_mark
+from shiguan.ingest.epub.notes import NOTE_LISTS, BookFile, NoteIndex, is_mark, is_numerator, is_raised, says_mark
 from shiguan.ingest.epub.package import primary_language
 from shiguan.ingest.epub.pages import is_number
 from shiguan.ingest.epub.pictures import (
@@ -142,7 +142,7 @@ class ChapterReader:
             self._image(element, frame)
         elif frame.shown and self._formula and self._repeats_formula(element):
             frame.muted = True
-        elif (element.tail or "")[:1] == "⁄" and self._block is not None and short_text(element).isdecimal():
+        elif is_numerator(element) and self._block is not None and short_text(element).isdecimal():
             # "2<sup>2</sup>⁄<sub>3</sub>" is not 22⁄3.
             self._gap = self._gap or (" " if self._block.ending[-1:].isdecimal() else "")
         elif name in ("sup", "span", "a") and self._block is not None and (name == "a" or is_raised(element)):

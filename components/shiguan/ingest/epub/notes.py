@@ -96,6 +96,12 @@ def is_raised(element: Element) -> bool:
     return any(RAISED.search(word) for word in words)
 
 
+def is_numerator(element: Element) -> bool:
+    """Return whether what follows an element makes it the upper number of a fraction."""
+    tail, below = (element.tail or "").strip(), element.getnext()
+    return tail[:1] == "⁄" or (tail == "/" and below is not None and below.tag == "sub")
+
+
 def stated_note(element: Element) -> str:
     """Return the note that an element has in an attribute, if it is the mark of one."""
     if len(element.attrib) == 0:
