@@ -77,7 +77,6 @@ _NAMES = {
 _MOST_PEOPLE = 20
 # Deeper quotations and lists than this are a paragraph: the parser drops what is as deep as `maxNesting`.
 _DEEPEST, _MARKERS = 96, re.compile(r"^[ \t]*(?:>[ \t]*|[*+-][ \t]+)+", re.M)
-_YEAR = 3  # a number of so many digits that begins an item is one
 _NOTE = '<div id="note-{}" role="doc-footnote">'
 
 
@@ -165,11 +164,10 @@ def _plain(state: StateCore) -> None:
             text = _LABEL.sub(
                 lambda found: found[0] if f":{found[0]}" in notes else labels.get(found[0].casefold(), found[0]), text
             )
-            item = state.tokens[max(at - 2, 0)]
-            if len(item.info) >= _YEAR and item.type == "list_item_open":
-                text = f"{item.info}{item.markup} {text}"
             poem = len(_LINES.findall(text)) == text.count("\n") + 1
             token.content = _LINES.sub("", text) if poem else text
+        elif token.type == "list_item_open" and len(token.info) > 2:
+            token.attrSet("value", token.info)  # a year
         elif token.type == "heading_open" and "\n" in state.tokens[at + 1].content:
             token.tag = state.tokens[at + 2].tag = "p"
 

@@ -127,6 +127,19 @@ def test_what_stands_apart_in_a_page_is_not_joined(body, texts):
     assert [document.content for document in read(f"<html><body>{body}</body></html>")["documents"]] == texts
 
 
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("<ol start='755'><li>He rose.<ul><li>At dawn.</li></ul></li><li>He fell.</li></ol>",
+         "755. He rose.\nAt dawn.\n756. He fell."),
+        ("<ol><li value='755'>He rose.</li><li value='763'>Peace.</li></ol>", "755. He rose.\n763. Peace."),
+        ("<ol start='12'><li>He rose.</li><li value='20'>Peace.</li></ol>", "He rose.\nPeace."),
+    ],
+)  # fmt: skip
+def test_the_years_that_number_a_list_are_read_and_counts_are_not(body, text):
+    assert [document.content for document in read(f"<html><body>{body}</body></html>")["documents"]] == [text]
+
+
 LINE = "First<{0}>Second</{1}>third"
 
 

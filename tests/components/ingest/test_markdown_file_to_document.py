@@ -194,9 +194,9 @@ def test_the_words_of_any_depth_are_read():
 @pytest.mark.parametrize(
     ("written", "seen"),
     [
-        ("755. He rose.\n757. *He* fell.\n\n763) Peace.", ["755. He rose.\n757. He fell.", "763) Peace."]),
+        ("755. He rose.\n757. *He* fell.\n\n763) Peace.", ["755. He rose.\n757. He fell.", "763. Peace."]),
         ("1. He rose.\n2. He fell.\n\n12. Peace.", ["He rose.\nHe fell.\nPeace."]),
-        ("755. > He rose.", ["He rose."]),
+        ("755. > He rose.", ["755.", "He rose."]),
     ],
 )
 def test_a_year_that_begins_an_item_is_read_and_its_number_is_not(written, seen):
