@@ -19,6 +19,7 @@ from shiguan.engine.loading import load_ingest, load_pipeline, load_stores
 from shiguan.engine.mode_pipeline import Results, value_at, warnings_of
 from shiguan.errors import RefusedError, SourceError, error_behind
 from shiguan.ingest.conversion import Conversion
+from shiguan.ingest.passage_writer import delete_passages
 from shiguan.llm.run import raise_if_cancelled
 from shiguan.tenants import MAX_FILTER_VALUES, of_tenant, where
 from shiguan.text.library_questions import AskedChapter
@@ -278,13 +279,12 @@ class Library:
         :param source: A source's file name, record id or `source_id`.
         :returns: How many passages were deleted; 0 where there is no such source.
         """
-        named = of_tenant(tenant_id, _named(source))
-        names = {Path(file["source"]).name for file in self.stores["parents"].list_files(named)}
+        named, (parents, children) = _named(source), (self.stores[store] for store in ("parents", "children"))
+        names = {Path(file["source"]).name for file in parents.list_files(of_tenant(tenant_id, named))}
         with ExitStack() as turns:
             for name in sorted(names):
                 turns.enter_context(self._turn(tenant_id, name))
-            self.stores["children"].delete_by_filter(named)
-            return int(self.stores["parents"].delete_by_filter(named))
+            return delete_passages(parents, children, named, tenant_id=tenant_id)
 
     def count(self, *, tenant_id: str) -> int:
         """Count a tenant's passages (parents)."""

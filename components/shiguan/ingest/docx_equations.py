@@ -19,20 +19,29 @@ _FORM = re.compile(r"\\([a-z]{1,9})(?:\s{0,9}\\[a-z]{1,9}\s{0,9}\d{0,9}){0,4}+\s
 _DEEPEST = 8
 # Of a `SYMBOL` field: the code, and the font.
 _SYMBOL, _FONT = re.compile(r"0x([0-9a-f]{1,6})|(\d{1,7})", re.IGNORECASE), re.compile(r'\\f\s*(?:"([^"]*)"|(\S+))')
+_OWN_PLACES = re.compile("symbol$|wingdings|webdings|mt extra", re.IGNORECASE)
 _PRIVATE = 0xF000
-# Characters of the font Symbol, whose places are those of no other.
-_SYMBOLS = {
-    chr(first + at): character
-    for first, characters in (
-        (0xF020, " !∀#∃%&∋()∗+,−./0123456789:;<=>?≅"),
-        (0xF05B, "[∴]⊥_"),
-        (0xF07B, "{|}∼"),
-        (0xF041, "ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ"),
-        (0xF061, "αβχδεφγηιϕκλμνοπθρστυϖωξψζ"),
-        (0xF0A1, "ϒ′≤⁄∞ƒ♣♦♥♠↔←↑→↓°±″≥×∝∂•÷≠≡≈…|—↵ℵℑℜ℘⊗⊕∅∩∪⊃⊇⊄⊂⊆∈∉∠∇®©™∏√⋅¬∧∨⇔⇐⇑⇒⇓"),
-    )
-    for at, character in enumerate(characters)
+PRIVATE_USE, _UNKNOWN = re.compile("[\uf000-\uf0ff]"), "\uf000"
+# The characters of fonts in which they stand in place of others; spaces are those that no other font has.
+_CHARACTERS = {
+    "Symbol": {
+        0xF021: "!∀#∃%&∋()∗+,−./0123456789:;<=>?≅", 0xF05B: "[∴]⊥_", 0xF07B: "{|}∼",
+        0xF041: "ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ", 0xF061: "αβχδεφγηιϕκλμνοπθρστυϖωξψζ",
+        0xF0A1: "ϒ′≤⁄∞ƒ♣♦♥♠↔←↑→↓°±″≥×∝∂•÷≠≡≈…|—↵ℵℑℜ℘⊗⊕∅∩∪⊃⊇⊄⊂⊆∈∉∠∇®©™∏√⋅¬∧∨⇔⇐⇑⇒⇓",
+    },
+    "Wingdings": {
+        0xF022: "✂✁", 0xF028: "☎✆✉", 0xF036: "⌛", 0xF03F: "✍ ✌", 0xF045: "☜☞☝☟", 0xF04A: "☺ ☹", 0xF051: "✈☼ ❄ ✞",
+        0xF058: "✠✡☪☯ॐ☸♈♉♊♋♌♍♎♏♐♑♒♓", 0xF06C: "● ■□ ❑❒", 0xF075: "◆❖ ⌧", 0xF080: "⓪①②③④⑤⑥⑦⑧⑨⑩⓿❶❷❸❹❺❻❼❽❾❿",
+        0xF09E: "·•▪○  ◉◎ ▪□ ✦★✶✴✹✵", 0xF0D8: "➢", 0xF0DC: "➲  ←→↑↓↖↗↙↘← ↑↓➔", 0xF0EF: "⇦⇨⇧⇩", 0xF0FB: "✗✓☒☑",
+    },
+    "Wingdings 2": {0xF04F: "✗✓☒☑☒☒", 0xF0A3: "□"},
+}  # fmt: skip
+_FONTS = {
+    font: {"\uf020": " "}
+    | {chr(at): each for first, some in ranges.items() for at, each in enumerate(some, first) if each != " "}
+    for font, ranges in _CHARACTERS.items()
 }
+_WITHOUT_FONT = _FONTS["Wingdings"] | {"\uf0b7": "•"}
 _ROOTS = {"": "√", "2": "√", "3": "∛", "4": "∜"}
 
 
@@ -45,18 +54,14 @@ def equation_text(element: Element) -> str:
     return " ".join(_written(element).split())
 
 
-def field_text(instruction: str) -> str | None:
-    r"""
-    Return what a field without a result shows, if it shows anything: `1/3` of `EQ \f(1,3)`, α of `SYMBOL 97 \f Symbol`.
-
-    None for a symbol that only its font knows.
-    """
+def field_text(instruction: str) -> str:
+    r"""Return what a field without a result shows, if it does: `1/3` of `EQ \f(1,3)`, α of `SYMBOL 97 \f Symbol`."""
     name, _, text = instruction.strip().partition(" ")
     if name.upper() == "SYMBOL" and (code := _SYMBOL.match(text.lstrip())):
         number, font = int(code[1], 16) if code[1] else int(code[2]), _FONT.search(text)
         if number in range(0x80, 0x100) and "\\u" not in text.lower():
             number = ord(bytes([number]).decode("cp1252", "replace"))
-        return symbol_text(f"{number:x}", (font[1] or font[2] or "") if font else "") or None
+        return symbol_text(f"{number:x}", (font[1] or font[2] or "") if font else "")
     if name.upper() != "EQ":
         return ""
     text = _SETTING.sub("", text)
@@ -66,19 +71,22 @@ def field_text(instruction: str) -> str | None:
 
 
 def symbol_text(code: str, font: str) -> str:
-    """Return a character by its hexadecimal code; nothing for one of private use, which only its font knows."""
+    """Return a character by its hexadecimal code; one of `PRIVATE_USE` where only its font knows it."""
     number = int(code, 16) if re.fullmatch("[0-9A-Fa-f]{1,5}", code) else 0
-    own_places = number < 0x100 and re.match("symbol|wingdings|webdings|mt extra", font, re.IGNORECASE)
+    own_places = number < 0x100 and _OWN_PLACES.match(font)
     symbol = text_in(font, chr(number + _PRIVATE if own_places else number))
-    return symbol if symbol.isprintable() else ""
+    return symbol if symbol.isprintable() else _UNKNOWN
 
 
 def text_in(font: str, text: str) -> str:
     """Return a text as a font shows it, of those that have characters of their own in place of others: αβ for `ab`."""
-    if font != "Symbol":
+    own_places = _OWN_PLACES.match(font)
+    if text.isascii() and not own_places:
         return text
-    places = (chr(ord(character) + _PRIVATE) if character.isascii() else character for character in text)
-    return "".join(_SYMBOLS.get(place, character) for place, character in zip(places, text, strict=True))
+    last = ("~" if font == "Symbol" else "\xff") if own_places else ""  # of the characters that it shows as others
+    places = (chr(ord(each) + _PRIVATE) if each <= last and not each.isspace() else each for each in text)
+    known = _FONTS.get(font, {}) if own_places else _WITHOUT_FONT
+    return "".join(known.get(place, place) for place in places)
 
 
 def _field_form(form: re.Match[str]) -> str:

@@ -13,7 +13,7 @@ from lxml import etree
 
 from shiguan.errors import SourceError
 from shiguan.ingest.archives import SafeArchive
-from shiguan.ingest.docx_equations import equation_text, field_text, symbol_text, text_in
+from shiguan.ingest.docx_equations import PRIVATE_USE, equation_text, field_text, symbol_text, text_in
 from shiguan.ingest.docx_labels import DELETED, TEXTS, Labels, chosen_entry, is_hidden, length, list_of, value, value_at
 from shiguan.ingest.epub.reader import page_documents
 from shiguan.ingest.epub.trees import Element, last_tag, parse_part
@@ -257,7 +257,7 @@ class _DocxReader:
                 self._skip(child)
             else:
                 if name == "fldSimple" and not length(child):
-                    self._show(value(child, "instr"))
+                    self._put(field_text(value(child, "instr")))
                 self._inline(child, out, boxes)
 
     def _leaf(self, child: Element, name: str, out: Element) -> bool:
@@ -269,9 +269,7 @@ class _DocxReader:
         elif name in _CHARACTERS:
             self._words.append(_CHARACTERS[name])
         elif name == "sym":
-            symbol = symbol_text(value(child, "char"), value(child, "font"))
-            self._put(symbol)
-            self._left_out["symbols of fonts"] += not symbol
+            self._put(symbol_text(value(child, "char"), value(child, "font")))
         elif name in ("br", "cr"):
             self._add(out, "br")
         elif name == "bookmarkStart":
@@ -299,14 +297,12 @@ class _DocxReader:
         elif place == "end" and len(self._fields) > 1:
             instruction = self._fields.pop()
             if instruction is not None and instruction is not self._fields[-1]:
-                self._show("".join(instruction))
-
-    def _show(self, instruction: str) -> None:
-        shown = field_text(instruction)
-        self._put(shown or "")
-        self._left_out["symbols of fonts"] += shown is None
+                self._put(field_text("".join(instruction)))
 
     def _put(self, text: str) -> None:
+        text, unknown = PRIVATE_USE.subn("", text)
+        if unknown:
+            self._left_out["symbols of fonts"] += unknown
         (self._words if self._fields[-1] is None else self._fields[-1]).append(text)
 
     def _run(self, run: Element, out: Element, boxes: list[Element]) -> None:

@@ -46,7 +46,8 @@ class Labels:
         for deeper in [each for each in counts if each > at]:
             del counts[deeper]
         text = value_at(levels[at], "lvlText")
-        if not re.search(r"\w", _NUMBER.sub("", text)):
+        drawn = len(text) == 1 and value_at(levels[at], "numFmt") == "bullet"  # `o` in Courier New is Word's own
+        if drawn or not re.search(r"\w", _NUMBER.sub("", text)):
             return ""
         shown = {number: _written(counts.get(number, 1), levels.get(number)) for number in range(at + 1)}
         found = [int(number) - 1 for number in _NUMBER.findall(text)]

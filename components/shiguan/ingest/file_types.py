@@ -156,6 +156,9 @@ _SUPERSETS = {
     **dict.fromkeys(("shift-jis", "x-sjis", "sjis", "windows-31j"), "cp932"),
     **dict.fromkeys(("euc-kr", "ks-c-5601-1987"), "cp949"),
     "big5": "big5hkscs",
+    **dict.fromkeys(("iso-8859-1", "iso8859-1", "latin1", "latin-1", "l1"), "cp1252"),
+    **dict.fromkeys(("iso-8859-9", "iso8859-9", "latin5"), "cp1254"),
+    **dict.fromkeys(("iso-8859-11", "tis-620", "windows-874"), "cp874"),
 }
 
 
@@ -183,10 +186,12 @@ def decode_text(data: bytes, declared: str = "") -> DecodedText | None:
     data = data.rstrip(b"\0\x1a")  # where a disk or DOS ended a file
     if b"\0" in data:
         return None
-    declared = declared or ("iso2022_jp_ext" if b"\x1b$" in data else "")
-    likely = ["utf-8", *([superset(declared)] if declared else [])]
+    if b"~{" in data and data.isascii() and (hz := _strict(data, "hz")) and _COMMON.search(hz.text):
+        return hz
+    declared = declared or ("iso2022_kr" if b"\x1b$)C" in data else "iso2022_jp_ext" if b"\x1b$" in data else "")
+    stated = [superset(declared), declared] if declared else []
     # Encodings that switch by escape sequences are valid UTF-8, too.
-    for encoding in reversed(likely) if b"\x1b" in data else likely:
+    for encoding in [*stated, "utf-8"] if b"\x1b" in data else ["utf-8", *stated]:
         if (decoded := _strict(data, encoding)) is not None:
             return decoded
     damaged = _lenient(data, "utf-8")
@@ -214,7 +219,7 @@ def _strict(data: bytes, encoding: str) -> DecodedText | None:
 
 
 def superset(name: str) -> str:
-    """Return the encoding that files with a stated one really use: those with GB2312 or Shift_JIS use a larger set."""
+    """Return the encoding that files with a stated one really use: of GB2312, Shift_JIS or Latin-1 a larger set."""
     lower = name.lower().replace("_", "-")
     return _SUPERSETS.get(lower, lower)
 

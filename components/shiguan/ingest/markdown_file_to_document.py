@@ -12,6 +12,7 @@ from haystack import Document, component
 from haystack.dataclasses import ByteStream
 from markdown_it import MarkdownIt
 from markdown_it.common.utils import escapeHtml
+from markdown_it.rules_block import StateBlock
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from mdit_py_plugins.deflist import deflist_plugin
@@ -74,8 +75,8 @@ _NAMES = {
     "date": "year", "year": "year", "publisher": "publisher", "edition": "edition", "isbn": "identifier",
 }  # fmt: skip
 _MOST_PEOPLE = 20
-# Deeper quotations and lists than this are not read.
-_DEEPEST = 100
+# Deeper quotations and lists than this are a paragraph: the parser drops what is as deep as `maxNesting`.
+_DEEPEST, _MARKERS = 96, re.compile(r"^[ \t]*(?:>[ \t]*|[*+-][ \t]+)+", re.M)
 _NOTE = '<div id="note-{}" role="doc-footnote">'
 
 
@@ -120,19 +121,32 @@ class MarkdownFileToDocument(Converter):
 
 @lru_cache(maxsize=1)
 def _markdown() -> MarkdownIt:
-    reader = MarkdownIt("commonmark", {"breaks": True, "maxNesting": _DEEPEST}).enable(["table", "strikethrough"])
+    reader = MarkdownIt("commonmark", {"breaks": True, "maxNesting": _DEEPEST + 4}).enable(["table", "strikethrough"])
     reader.use(footnote_plugin, move_to_end=False).use(deflist_plugin).use(tasklists_plugin)
     # Not where a digit touches a dollar outside or a space does inside: that is money.
     reader.use(
         dollarmath_plugin, allow_labels=False, allow_space=False, allow_digits=False, allow_blank_lines=False,
         double_inline=True, renderer=lambda tex, _: escapeHtml(readable_tex(tex)),
     )  # fmt: skip
+    reader.block.ruler.before("table", "rest", _rest)
     reader.core.ruler.before("inline", "plain", _plain)
     reader.core.ruler.push("shown", _shown)
     reader.add_render_rule("footnote_ref", _mark)
     reader.add_render_rule("footnote_reference_open", _note)
     reader.add_render_rule("footnote_reference_close", lambda *_: "</div>")
     return reader
+
+
+def _rest(state: StateBlock, line: int, end: int, silent: bool) -> bool:
+    if silent or state.level < _DEEPEST:
+        return False
+    while state.line < end and (state.isEmpty(state.line) or state.sCount[state.line] >= state.blkIndent):
+        state.line += 1
+    state.push("paragraph_open", "p", 1)
+    text = state.push("inline", "", 0)
+    text.content, text.children = _MARKERS.sub("", state.getLines(line, state.line, state.blkIndent, False)), []
+    state.push("paragraph_close", "p", -1)
+    return True
 
 
 def _plain(state: StateCore) -> None:
@@ -152,6 +166,8 @@ def _plain(state: StateCore) -> None:
             )
             poem = len(_LINES.findall(text)) == text.count("\n") + 1
             token.content = _LINES.sub("", text) if poem else text
+        elif token.type == "list_item_open" and len(token.info) > 2:
+            token.attrSet("value", token.info)  # a year
         elif token.type == "heading_open" and "\n" in state.tokens[at + 1].content:
             token.tag = state.tokens[at + 2].tag = "p"
 

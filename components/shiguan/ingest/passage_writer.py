@@ -1,6 +1,7 @@
 """Writes the passages of files, and removes those that only an older version of the files had."""
 
 from collections.abc import Container
+from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -56,6 +57,23 @@ class PassageWriter:
         removed = _remove_others(self.child_store, files, by_id.keys())
         removed += _remove_others(self.parent_store, files, {parent.id for parent in parents})
         return {"files": files, "new": len(new), "removed": removed}
+
+
+def delete_passages(parent_store: Any, child_store: Any, named: dict[str, Any], *, tenant_id: str) -> int:
+    """Delete a tenant's passages, children first; what remains of a file states how many children that is."""
+    owned = of_tenant(tenant_id, named)
+    taken = child_store.count_by_file(owned)
+    child_store.delete_by_filter(owned)
+    removed = int(parent_store.delete_by_filter(owned))
+    for file, (units, _) in taken.items():
+        rest = parent_store.filter_documents(of_tenant(tenant_id, where("meta.file_id", "==", file)))
+        rest = [
+            replace(each, meta=each.meta | {"units": each.meta["units"] - units})
+            for each in rest
+            if "units" in each.meta
+        ]
+        parent_store.write_documents(rest, policy=DuplicatePolicy.OVERWRITE)
+    return removed
 
 
 def _files_of(documents: list[Document]) -> list[dict[str, Any]]:

@@ -36,12 +36,13 @@ _ADVICE: dict[str, str] = {suffix: advice for advice, suffixes in TABLE["advice"
 _MAGIC = [(mark.encode("latin-1"), phrase) for mark, phrase in TABLE["magic"].items()]
 _HEAD = 1024
 _MHTML = re.compile(rb"\s*(?:From|Snapshot-Content-Location|Subject|Date|MIME-Version|Content-Type):", re.IGNORECASE)
+_MHTML_TYPE = re.compile(rb"^Content-Type:\s*(?:multipart/|text/html)", re.IGNORECASE | re.MULTILINE)
 # In the order in which they are left out; the group is what stays. A Chinese 《title》 is in no kana.
 _AOZORA = {
     "notation of the text": re.compile(
         r"^-{20,}\r?\n【テキスト中に現れる記号について】.{0,4000}?^-{20,}\r?\n()", re.M | re.S
     ),
-    "codes of terminals": re.compile(r"\x1b\[[0-9;]{0,20}[A-Za-z]()"),
+    "codes of terminals": re.compile(r"(?:\x1b\[[0-9;]{0,20}[A-Za-z]|[^\n]\x08)()"),  # a letter struck over is bold
     "remarks on type": re.compile(r"［＃[^］\n]{0,200}］()"),
     "ruby readings": re.compile(
         r"(?:[｜|](?=[^《》｜|\n]{1,40}《))?((?<=[｜|])[^《》｜|\n]{1,40}|[\u3400-\u9fff々〆ヶ\uf900-\ufaff])《[\u3040-\u30ff\u30fc・]{1,30}》"
@@ -122,8 +123,8 @@ class SourceInspector:
             raise SourceError(name, "the file is empty" if not data else "the file holds no characters", _AGAIN)
         _check_content(data, name, kind)
         stated = ""
-        if kind is HTML and _MHTML.match(data[:_HEAD]) and b"multipart/related" in data[: 8 * _HEAD]:
-            data, stated = _page_of_archive(data, name)
+        if kind is HTML and _MHTML.match(data[:_HEAD]) and _MHTML_TYPE.search(data[: 8 * _HEAD]):
+            data, stated = _page_of_archive(data, name, warnings)
         if kind.is_text:
             data, left_out = _as_utf8(data, name, kind, stated, warnings)
             meta |= {"left_out": dict(left_out)} if left_out else {}
@@ -165,7 +166,7 @@ def _as_utf8(data: bytes, name: str, kind: FileType, stated: str, warnings: list
     if decoded.encoding != "utf-8":
         warnings.append(f"{name}: read as {decoded.encoding}, which was guessed; save it as UTF-8 if words look wrong.")
     if kind in (TEXT, MARKDOWN):
-        text, left_out = _without_aozora(text)
+        text, left_out = _without_aozora(text if "\n" in text else text.replace("\r", "\n"))
         warnings.extend([left_out_sentence(name, left_out)] if left_out else [])
     return text.encode("utf-8", "replace"), left_out
 
@@ -183,15 +184,17 @@ def _without_aozora(text: str) -> tuple[str, Counter[str]]:
     return text, left_out
 
 
-def _page_of_archive(data: bytes, name: str) -> tuple[bytes, str]:
+def _page_of_archive(data: bytes, name: str, warnings: list[str]) -> tuple[bytes, str]:
     """Take the page out of a web archive (MHTML), as browsers save pages, and the encoding that this states for it."""
     try:
         message = email.message_from_bytes(data, policy=email.policy.default)
-        page = next((part for part in message.walk() if part.get_content_type() == "text/html"), message)
-        found = page.get_payload(decode=True) if page is not message else None
-        content, stated = found if isinstance(found, bytes) else b"", page.get_content_charset("")
+        pages = [part for part in message.walk() if part.get_content_type() == "text/html"]
+        found = pages[0].get_payload(decode=True) if pages else None
+        content, stated = found if isinstance(found, bytes) else b"", pages[0].get_content_charset("") if pages else ""
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise SourceError(name, "the web archive is damaged", "Save the page again") from error
     if not content.strip():
         raise SourceError(name, "the web archive holds no page", "Save the page again, as HTML")
+    if len(pages) > 1:
+        warnings.append(f"{name}: {len(pages) - 1:,} frames of the page were not read.")
     return content, stated

@@ -165,10 +165,12 @@ def _numbers(plain: str) -> Iterator[_Reading]:
             end = scale.end()
         yield (start, end), _kind(plain, start, end), {value, *_second_year(plain, match)}
     for match in _HAN_NUMBER.finditer(plain):
-        placed = plain[match.start() - 1 : match.start()] in _PLACED
-        han = _han_value(match[0], plain[match.end() : match.end() + 1], spoken=not placed)
+        placed, following = plain[match.start() - 1 : match.start()] in _PLACED, plain[match.end() : match.end() + 1]
+        han = _han_value(match[0], following, spoken=not placed)
         if han is not None:
-            yield match.span(), _kind(plain, *match.span()), {han}
+            # 三百五 is 350 in speech and 305 in old books, as in 户三万一千三百三.
+            either = match[0][-2:-1] == "百" and not placed and not (following and following in COUNTED)
+            yield match.span(), _kind(plain, *match.span()), {han, han + 9 * _DIGIT.get(match[0][-1], 0) * either}
     for match in _ENGLISH.finditer(plain):
         english = _english_value(match[0].lower())
         if english is not None:

@@ -90,10 +90,18 @@ def test_a_byte_stream_is_known_again_by_its_tenant_and_name(library, tmp_path):
 
 
 def test_one_record_can_be_taken_out_by_its_id(library, tmp_path):
-    path = touch(tmp_path / "more.jsonl", '{"id": "x1", "text": "鐵出河北。"}\n{"id": "x2", "text": "銅出江南。"}\n')
+    rows = (
+        '{"id": "x1", "text": "鐵出河北。"}\n{"id": "x2", "text": "銅出江南。"}\n{"id": "x3", "text": "鹽出淮南。"}\n'
+    )
+    path = touch(tmp_path / "more.jsonl", rows)
     ingest(library, path, "records")
-    assert library.delete("x1", tenant_id="records") == 1
-    assert library.sources(tenant_id="records")[0]["records"] == 1
+    for record, left in (("x1", 2), ("x2", 1)):
+        assert library.delete(record, tenant_id="records") == 1
+        [entry] = library.sources(tenant_id="records")
+        assert (entry["records"], entry["units"], entry["words"], entry["complete"]) == (left, left, left, True)
+    assert library.resume(tenant_id="records").skipped == []
+    assert ingest(library, path, "records").new == 2
+    assert library.sources(tenant_id="records")[0]["units"] == 3
 
 
 def test_a_file_that_fails_is_reported_and_the_next_one_goes_in(library, tmp_path):

@@ -264,6 +264,19 @@ def test_labels_that_word_counts_are_read_where_they_are_words():
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("form", "text", "label"),
+    [("bullet", "o", ""), ("bullet", "ü", ""), ("bullet", "Note:", "Note: "), ("none", "A", "A ")],
+)
+def test_a_letter_that_is_drawn_as_a_bullet_is_no_label(form, text, label):
+    level = f'<w:lvl w:ilvl="0"><w:numFmt w:val="{form}"/><w:lvlText w:val="{text}"/></w:lvl>'
+    lists = f'<w:abstractNum w:abstractNumId="1">{level}</w:abstractNum><w:num w:numId="2"><w:abstractNumId w:val="1"/></w:num>'
+    numbering = '<w:numbering xmlns:w="{w}">'.format(**TRANSITIONAL) + lists + "</w:numbering>"
+    body = paragraph("It fell.", properties='<w:numPr><w:numId w:val="2"/></w:numPr>')
+    [document] = convert(DocxBuilder(body, parts={"word/numbering.xml": numbering}))["documents"]
+    assert document.content == f"{label}It fell."
+
+
 def test_words_that_a_style_hides_are_no_text():
     styles = (
         '<w:style w:type="character" w:styleId="Unseen"><w:rPr><w:vanish/></w:rPr></w:style>'
@@ -304,7 +317,7 @@ def test_notes_have_their_places_and_one_that_is_missing_is_told():
 def test_what_is_left_out_is_told_with_its_kind_and_number():
     header = DocxBuilder("").part("hdr", paragraph("The Kucha Papers"))
     gone = "<w:del><w:r><w:delText>gone</w:delText></w:r></w:del>"
-    body = paragraph("Seen.", run("hidden", "<w:vanish/>"), '<w:r><w:sym w:char="F0E0"/></w:r>', gone)
+    body = paragraph("Seen.", run("hidden", "<w:vanish/>"), '<w:r><w:sym w:char="F031"/></w:r>', gone)
     link = '<Relationships><Relationship Type="x/relationships/aFChunk" Target="/word/a.mht"/></Relationships>'
     parts = {"word/header1.xml": header, "word/a.mht": "<p>12345</p>", "word/_rels/document.xml.rels": link}
     result = convert(DocxBuilder(body, parts=parts))
@@ -314,14 +327,30 @@ def test_what_is_left_out_is_told_with_its_kind_and_number():
     ]
 
 
+WEBDINGS, WINGDINGS = (f'<w:rFonts w:ascii="{name}"/>' for name in ("Webdings", "Wingdings"))
+
+
+def test_marks_and_arrows_of_symbol_fonts_are_read():
+    seen = (
+        run("\uf0fc \uf0b7 \uf0e0 ")
+        + run("\uf0a7 ü \uf0fb 城\uf020", WINGDINGS)
+        + run("P", WINGDINGS.replace('s"', 's 2"'))
+    )
+    seen += '<w:r><w:sym w:font="Wingdings" w:char="F04A"/></w:r>' + run(
+        "ü \ue000", WINGDINGS.replace("Wing", "Sans Wing")
+    )
+    result = convert(DocxBuilder(paragraph(seen)))
+    assert (result["documents"][0].content, result["warnings"]) == ("✓ • → ▪ ✓ ✗ 城 ✓☺ü \ue000", [])
+
+
 def test_a_symbol_that_only_its_font_knows_is_told():
     field = (
-        f'<w:fldSimple w:instr="SYMBOL 74 \\f Wingdings"/>{FIELD.format("begin")}{INSTRUCTION.format("SYMBOL 61514")}'
+        f'<w:fldSimple w:instr="SYMBOL 49 \\f Wingdings"/>{FIELD.format("begin")}{INSTRUCTION.format("SYMBOL 61489")}'
     )
-    symbol = '<w:r><w:sym w:font="Wingdings" w:char="004A"/></w:r>'
+    symbol = '<w:r><w:sym w:font="Wingdings" w:char="0031"/></w:r>' + run("\uf031\uf0b0") + run("aä", WEBDINGS)
     result = convert(DocxBuilder(paragraph("Seen", symbol, field, FIELD.format("end"), ".")))
     assert result["documents"][0].content == "Seen."
-    assert result["warnings"] == ["a.docx: skipped (not body text): symbols of fonts (3 characters)."]
+    assert result["warnings"] == ["a.docx: skipped (not body text): symbols of fonts (7 characters)."]
 
 
 def test_title_and_author_come_from_the_properties():

@@ -1,5 +1,8 @@
 """What titles, words and classes take out of a book, what they never take, and what is told of it."""
 
+import time
+from itertools import pairwise
+
 import pytest
 from haystack.dataclasses import ByteStream
 from tests.doubles.epub_builder import EpubBuilder, chapter
@@ -225,3 +228,29 @@ def test_a_poem_among_the_contents_stays(poem):
     contents, _ = convert([f"<h1>Contents</h1>{links}{poem}", "<p>The text.</p>" * 300])
     assert contents[0].startswith("Weave a circle")
     assert not any("Chapter number" in content for content in contents)
+
+
+def converted(first, items, files, spine):
+    book = EpubBuilder(
+        manifest_extra=items, files=files, spine=[first, *spine], chapters={first: chapter("<p>One.</p>")}
+    )
+    result = EPUBToDocument().run(sources=[ByteStream(book.build(), meta={"file_path": "b.epub"})])
+    return [document.content for document in result["documents"]], result["warnings"]
+
+
+def test_what_the_reading_order_has_beside_pages_is_told_and_pictures_are_not():
+    kinds = {"a.xml": "application/xml", "b.jpg": "image/jpeg", "c.txt": "text/plain"}
+    items = "".join(f'<item id="{name}" href="{name}" media-type="{kind}"/>' for name, kind in kinds.items())
+    files = {f"EPUB/{name}": chapter("<p>Two.</p>") for name in kinds}
+    contents, warnings = converted("c.xhtml", items, files, kinds)
+    assert contents == ["One.", "Two."]
+    assert warnings == ["b.epub: `c.txt` of the reading order is no page; it was left out."]
+
+
+def test_fallbacks_of_fallbacks_are_followed_in_bounded_time():
+    names = [f"f{number}" for number in range(2_000)]
+    items = "".join(f'<item id="{name}" href="x" media-type="x/y" fallback="{name}0"/>' for name in names)
+    items += "".join(f'<item id="{a}0" href="x" media-type="x/y" fallback="{b}0"/>' for a, b in pairwise(names))
+    started = time.process_time()
+    assert converted("c.xhtml", items, {}, names)[0] == ["One."]
+    assert time.process_time() - started < 1

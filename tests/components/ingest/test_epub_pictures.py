@@ -167,6 +167,8 @@ def test_anchor_behind_a_formula_counts_the_letters_of_the_file():
 def test_mixed_fraction_keeps_its_numbers_apart():
     body = "<p>It is 2<sup>2</sup>⁄<sub>3</sub> long, or <sup>1</sup>⁄<sub>2</sub>.</p>"
     assert contents(body) == ["It is 2 2⁄3 long, or 1⁄2."]
+    body = "<p>It is 3<sup>1</sup>/<sub>2</sub> long, says he<sup>1</sup>/<sup>2</sup>.</p>"
+    assert contents(body) == ["It is 3 1/2 long, says he/."]
 
 
 def test_web_page_reads_formulas_too():

@@ -187,7 +187,8 @@ def test_endnote_in_another_file_outside_the_reading_order_is_found():
             "<section epub:type='endnotes'><h1>Notes</h1><p id='n7' epub:type='endnote'>To Shu.</p></section>"
         ),
     }
-    for book in (EpubBuilder(chapters=chapters), EpubBuilder(chapters=chapters, nonlinear=("notes.xhtml",))):
+    for where in ({}, {"nonlinear": ("notes.xhtml",)}, {"spine": ["c.xhtml"]}):
+        book = EpubBuilder(chapters=chapters, **where)
         (document,) = convert(book)
         assert document.content == "He fled [Note: To Shu.]."
         assert document.meta["notes"][0]["anchor"]["href"] == "EPUB/notes.xhtml"
@@ -334,6 +335,7 @@ LEFT_OUT = {
     "landmark": {"landmarks": "<li><a epub:type='copyright-page' href='x.xhtml'>C</a></li>"},
     "guide": {"guide": "<guide><reference type='title-page' href='x.xhtml'/></guide>"},
     "nonlinear": {"nonlinear": ("x.xhtml",)},
+    "not in the spine": {"spine": ["c.xhtml"]},
     "title in nav": {"nav": li("One", "c.xhtml") + li("版权信息", "x.xhtml")},
 }
 
@@ -342,7 +344,9 @@ LEFT_OUT = {
 def test_file_is_left_out(how):
     chapters = {"c.xhtml": chapter(PARAGRAPH), "x.xhtml": chapter("<p>Not of the book.</p>")}
     book = EpubBuilder(**{"chapters": chapters, "nav": li("One", "c.xhtml"), **LEFT_OUT[how]})
-    assert contents(convert(book)) == ["The garrison of Fanyang marched south before dawn."]
+    (document,) = convert(book)
+    assert document.content == "The garrison of Fanyang marched south before dawn."
+    assert list(document.meta["left_out"].values()) == [16]
     assert len(convert(book, include_front_matter=True)) == 2
 
 

@@ -40,6 +40,10 @@ def test_headings_quotes_and_bold_words_are_kept_and_menus_left_out():
             {"controls of forms": 7},
         ),
         ("<p>He rose. <textarea>At Fanyang</textarea></p>", "He rose.", {"controls of forms": 10}),
+        ("<p>Name<input value=' An  Lushan '>of Liucheng.</p>", "Name of Liucheng.", {"controls of forms": 9}),
+        ("<p>Press<input type=submit value=Send>now.</p>", "Press now.", {"controls of forms": 4}),
+        ("<p>He<input type='HIDDEN' value='token'>re<input type=checkbox value=on>.</p>", "Here.", None),
+        ("<p>Name <input>.</p>", "Name .", None),
         ("Play<video><p>No films</p></video>it, press<button></button>it.", "Play it, press it.", None),
         ("<p>He rose.<button hidden>Send</button><script>s</script></p>", "He rose.", None),
         ('<div role="navigation"><h3>More</h3><p>Index</p></div><p>He rose.</p>', "He rose.", {"menu": 9}),
@@ -76,6 +80,12 @@ def test_the_words_below_more_levels_than_a_parser_reads_are_kept_and_told_of():
     assert "nested too deeply" in warning
 
 
+@pytest.mark.parametrize("end", ["</body></html>", "</BODY >", "</html>", "</body></html>\n<html><body>"])
+def test_the_words_behind_the_end_of_a_page_are_read(end):
+    result = read(f"<html><body><p>He rose.<br>In 755.</p>{end}<p>It <b>fell</b>.</p>{end}Then.")
+    assert [document.content for document in result["documents"]] == ["He rose.\nIn 755.", "It fell.", "Then."]
+
+
 @pytest.mark.parametrize(
     ("body", "text"),
     [
@@ -83,12 +93,51 @@ def test_the_words_below_more_levels_than_a_parser_reads_are_kept_and_told_of():
         ("<label>Name</label><button>Send</button><select><option>One</option></select>", "Name"),
         ("The area <mjx-container><svg><g/></svg></mjx-container> in feet.", "The area in feet."),
         ('It fell.<div class="docnav"><a href="/a">Prev</a> | <a href="/b">Next</a></div>', "It fell."),
+        ("Tang &amp Song,&nbsp R&D, &lt 5 &deg; &copy; &copy 755", "Tang & Song, R&D, < 5 ° © © 755"),
+        ("&Tang &lord; <a href='?a=1&copy=2&lt=3'>AT&T</a> &ampere &not.", "&Tang &lord; AT&T &ampere ¬."),
+        ("An\x0cLushan\x0brose,\x02 Li\x0cBai", "An Lushan rose, Li Bai"),
+        (
+            "<x-a><template shadowrootmode='open'>He <slot>rose</slot></template></x-a><template>no</template>",
+            "He rose",
+        ),
+        (
+            "City <datalist><option>Kucha</option><option>Merv</option></datalist><meter>60%</meter><progress>7</progress>at",
+            "City at",
+        ),
+        ("<my-card>An</my-card><my-card>Shi</my-card><my-end>.</my-end> It", "An\nShi\n.\nIt"),
+        ("<my-em>Wo</my-em>rds and <my-em>let</my-em><b>ters</b> <my-key>C</my-key>", "Words and letters C"),
         ('<div class="navigation">Steer by <a href="/a">stars</a>.</div>', "Steer by stars."),
         ('It fell<span class="mw-editsection">[<a href="/e">edit</a>]</span>.', "It fell."),
     ],
 )
 def test_a_page_is_read_as_it_is_shown(body, text):
     assert [document.content for document in read(f"<html><body><p>{body}</p></body></html>")["documents"]] == [text]
+
+
+@pytest.mark.parametrize(
+    ("body", "texts"),
+    [
+        ("<svg><title>A map</title><desc>of it</desc><text><tspan x='0'>one</tspan><tspan x='0' dy='1em'>two</tspan></text></svg>",
+         ["A map", "of it", "one\ntwo"]),
+        ("<svg><text><tspan x='0'>o<tspan>ne</tspan></tspan></text></svg>", ["one"]),
+        ("a<dialog>b</dialog>c<marquee>d</marquee>e<xmp>f</xmp><listing>g</listing>h", list("abcdefgh")),
+    ],
+)  # fmt: skip
+def test_what_stands_apart_in_a_page_is_not_joined(body, texts):
+    assert [document.content for document in read(f"<html><body>{body}</body></html>")["documents"]] == texts
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("<ol start='755'><li>He rose.<ul><li>At dawn.</li></ul></li><li>He fell.</li></ol>",
+         "755. He rose.\nAt dawn.\n756. He fell."),
+        ("<ol><li value='755'>He rose.</li><li value='763'>Peace.</li></ol>", "755. He rose.\n763. Peace."),
+        ("<ol start='12'><li>He rose.</li><li value='20'>Peace.</li></ol>", "He rose.\nPeace."),
+    ],
+)  # fmt: skip
+def test_the_years_that_number_a_list_are_read_and_counts_are_not(body, text):
+    assert [document.content for document in read(f"<html><body>{body}</body></html>")["documents"]] == [text]
 
 
 LINE = "First<{0}>Second</{1}>third"
@@ -158,6 +207,9 @@ LONG = {
     "lines in lines": ("<p>", "<i style='display:block'>x", "", "</i>"),
     "pages in pages": ("<p>x", "<span class='pagenum'>1", "", "</span>"),
     "unread in unread": ("<p>x", "<span aria-hidden='true'>1", "", "</span>"),
+    "sections in sections": ("", "<section><h2>x</h2><p>x</p>", "", "</section>"),
+    "headings in headings": ("", "<h2>x", "", "</h2>"),
+    "notes in notes": ("<p>x ", "<span class='footnote'>x ", "", "</span>"),
     "buttons of a heading": ("<h2>", "<button>x</button>" * 8, "</h2><p>x</p>", ""),
 }
 

@@ -1,3 +1,4 @@
+import re
 import time
 
 import pytest
@@ -176,6 +177,29 @@ def test_front_matter_is_no_text_and_harmless(written, title, text):
     ],
 )
 def test_what_a_reader_does_not_see_is_left_out(written, seen):
+    assert [document.content for document in read(written)] == seen
+
+
+def test_the_words_of_any_depth_are_read():
+    nested = "".join(f"{'  ' * depth}- item{depth}\n" for depth in range(80))
+    for text in (
+        f"a\n\n{'>' * 125} deep\n> text\n\nb",
+        f"{nested}\n  - deep\n\nb",
+        "> " * 40 + "- " * 40 + "deep\n\nb",
+    ):
+        words = " ".join(document.content for document in read(text)).split()
+        assert words == re.findall(r"\w+", text)
+
+
+@pytest.mark.parametrize(
+    ("written", "seen"),
+    [
+        ("755. He rose.\n757. *He* fell.\n\n763) Peace.", ["755. He rose.\n757. He fell.", "763. Peace."]),
+        ("1. He rose.\n2. He fell.\n\n12. Peace.", ["He rose.\nHe fell.\nPeace."]),
+        ("755. > He rose.", ["755.", "He rose."]),
+    ],
+)
+def test_a_year_that_begins_an_item_is_read_and_its_number_is_not(written, seen):
     assert [document.content for document in read(written)] == seen
 
 

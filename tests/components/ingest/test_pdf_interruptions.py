@@ -1,5 +1,6 @@
 """What stands between the pages of a PDF, or between its lines, does not interrupt the sentences that run over it."""
 
+import math
 import textwrap
 import time
 
@@ -237,3 +238,25 @@ def test_arabic_that_a_file_writes_from_right_to_left_is_read_so():
     data = build_pdf([page], fonts={"F": font}, to_unicode=to_unicode_map(letters, 1))
     [document] = PDFToDocument().run([ByteStream(data, meta={"file_path": "a.pdf"})])["documents"]
     assert document.content == " ".join(words)
+
+
+def slanted(content, degrees):
+    cos, sin = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
+    return b"q %.5f %.5f %.5f %.5f 200 100 cm %sQ\n" % (cos, sin, -sin, cos, content)
+
+
+@pytest.mark.parametrize(("degrees", "stamp"), [(2, 2), (9, 60), (45, 45), (80, 35), (135, 180), (0, 45), (0, 330)])
+def test_text_that_slants_is_read_in_its_order_and_a_stamp_across_it_interrupts_nothing(degrees, stamp):
+    stamped = [slanted(place("Confidential draft", 0, -300, size=60), stamp) for _ in pages()]
+    for before in (b"", stamped[0]):
+        content = read(
+            [before + slanted(page, degrees) + (stamped[0] if not before else b"") for page in pages()]
+        ).content
+        assert " ".join(content.split()) == STORY
+
+
+def test_a_line_that_slants_alone_is_read():
+    heads = b"".join(slanted(place(words, 90 * at, 0), 45) for at, words in enumerate(("Year of loss", "Camels lost")))
+    assert read([heads + place("748", 60, 60) + place("41", 200, 60)]).content.split() == (
+        "Year of loss Camels lost 748 41".split()
+    )

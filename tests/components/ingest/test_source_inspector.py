@@ -101,6 +101,8 @@ def test_a_file_above_the_limit_is_not_even_read(tmp_path, monkeypatch):
         ("吾輩は猫である。名前はまだ無い。どこで生れたかとんと見当がつかぬ。" * 3, "shift_jis", "cp932"),
         ("髙橋さんと﨑山さんは㈱ナカニシの①番である。名前はまだ無い。" * 3, "cp932", "cp932"),
         ("吾輩は猫である。名前はまだ無い。" * 3, "iso2022_jp", "iso2022-jp-ext"),
+        ("고선지는 군사를 이끌고 총령을 넘었다. " * 2, "iso2022_kr", "iso2022-kr"),
+        ("安禄山，营州柳城杂种胡人也。", "hz", "hz"),
     ],
 )  # fmt: skip
 def test_text_in_another_encoding_is_recoded_with_a_warning(tmp_path, text, encoding, named):
@@ -123,6 +125,10 @@ def test_utf8_passes_byte_by_byte_and_without_its_mark(tmp_path):
 def test_a_page_that_states_its_encoding_is_believed(tmp_path):
     for charset, encoding, words in (
         ("gb2312", "gb2312", "史官"),
+        ("ISO-8859-1", "cp1252", "He rose – “at once” – in the café."),
+        ("latin1", "latin1", "A café \x81 \x8d."),
+        ("iso_8859-9", "cp1254", "“Şehir” düştü"),
+        ("tis-620", "cp874", "“ม้า”"),
         ("Shift_JIS", "cp932", "髙橋①"),
         ("euc-kr", "cp949", "똠방"),
     ):
@@ -223,8 +229,15 @@ def test_the_notation_of_japanese_texts_stands_between_no_words(written, left):
     assert bool(result["warnings"]) == (written != left)
 
 
+def test_lines_that_end_like_those_of_an_old_macintosh_are_lines():
+    assert read(b"One.\r\rTwo,\rthree.\r") == "One.\n\nTwo,\nthree.\n"
+    assert read(b"One.\r\nTwo.\r\r\n") == "One.\r\nTwo.\r\r\n"
+
+
 def test_codes_of_terminals_are_no_text_and_wide_characters_need_no_mark():
     assert read(b"\x1b[1mHe rose\x1b[0m in 755.\x1b[2K") == "He rose in 755."
+    assert read(b"H\x08He\x08e _\x08r_\x08o_\x08s_\x08e in 755.") == "He rose in 755."
+    assert read(b"s~{ab}~{cd~}; ~~x~~") == "s~{ab}~{cd~}; ~~x~~"
     han = "安禄山者营州柳城胡也本姓康母阿史德为觋居突厥中祷子于轧荦山虏所谓斗战神者"
     assert read(han.encode("utf-16-le")) == han
 
@@ -257,6 +270,25 @@ def test_a_web_archive_in_a_larger_encoding_than_it_states_is_read_whole(stated)
     page = '<html><meta charset="gb2312"><p>朱镕基说，这是好的。</p></html>\n--b--\n'
     result = inspect_data(f"{head}\n\n{page}".encode("gbk"), "a.mht")
     assert "<p>朱镕基说，这是好的。</p>" in result["sources"][0].data.decode()
+
+
+@pytest.mark.parametrize("kind", ["multipart/mixed", "multipart/alternative", "text/html"])
+def test_a_saved_letter_is_read_as_a_page(kind):
+    written = ARCHIVE.replace("multipart/related", kind)
+    if kind == "text/html":
+        head, _, body = written.partition('Content-Type: text/html; type="text/html"; boundary="b"\n\n--b\n')
+        written = head + body.partition("--b")[0]
+    result = inspect_data(written.encode(), "a.mht")
+    assert "<p>安禄山 rose at Fanyang.</p>" in result["sources"][0].data.decode()
+    assert "Content-Type" not in result["sources"][0].data.decode()
+
+
+def test_the_frames_of_a_web_archive_are_told():
+    frame = ARCHIVE.replace(
+        "--b\nContent-Type: text/css", "--b\nContent-Type: text/html\n\n<p>Ad</p>\n--b\nContent-Type: text/css"
+    )
+    for written, warnings in ((ARCHIVE, []), (frame, ["a.mht: 1 frames of the page were not read."])):
+        assert inspect_data(written.encode(), "a.mht")["warnings"] == warnings
 
 
 def test_a_web_archive_without_a_page_is_refused():

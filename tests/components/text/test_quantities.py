@@ -62,6 +62,8 @@ from shiguan.text.quantities import quantities
         ("四万万五千万人", [({450_000_000}, "number")]),
         ("三万五千亿元", [({3_500_000_000_000}, "number")]),
         ("两千零三", [({2_003}, "number")]),
+        ("三百五", [({305, 350}, "number")]),
+        ("三百五人", [({305}, "number")]),
         ("一千三人", [({1_003}, "number")]),
         ("第一千三", [({1_003}, "ordinal")]),
         ("卷一千三", [({1_003}, "number")]),
@@ -95,6 +97,8 @@ def test_vague_words_are_no_numbers(text):
         ("two-thirds of them", "三分之一", False), ("the third man", "三分之一", False),
         ("Resolution 43/53", "43 men", True), ("显庆二年", "二年", True), ("the 1970s", "20世纪70年代", True),
         ("the eleventh month", "十一月", True), ("月薪一万二", "12,000", True), ("月薪一万二", "10,002", False),
+        ("月租三百五", "350", True), ("月租三百零五", "350", False), ("户三万一千三百三", "31,303", True),
+        ("户三万一千三百三", "31,333", False),
     ],
 )  # fmt: skip
 def test_quantities_agree_whatever_their_spelling(first, second, agree):

@@ -51,6 +51,8 @@ class Frame:
     language: str = ""
     depth: int = 0
     table: "TableRows | None" = None
+    # The number of the last item of a list that states one of three digits or more, a year; else below 0.
+    item: int = -1
     heading: bool = False
     no_headings: bool = False
     preformatted: bool = False
@@ -96,6 +98,19 @@ class TableRows:
         if 0 < len(text) <= _LONGEST_SPAN:
             self.spans[self.column] = rows - 1, text
         self.column += max(columns, 1)
+
+
+def item_label(frame: Frame, parent: Frame) -> str:
+    """Return the year that numbers an item of a list; counts are left to who shows the list."""
+    name, element = str(frame.element.tag), frame.element
+    stated = element.get("start" if name == "ol" else "value", "") if name in ("ol", "li") else ""
+    year = int(stated[:4]) if len(stated) > 2 and stated.isdecimal() else -1
+    if name in ("ol", "ul"):
+        frame.item = year - 1 if year > 0 else -1
+    elif name == "li":
+        parent.item = year if year > 0 else parent.item + (parent.item > 0)
+        return f"{parent.item}. " if parent.item > 0 and frame.shown else ""
+    return ""
 
 
 @dataclass

@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from shiguan.ingest.epub.blocks import Block, BlockBuilder, Frame, TableRows, note_block
+from shiguan.ingest.epub.blocks import Block, BlockBuilder, Frame, TableRows, item_label, note_block
 from shiguan.ingest.epub.lists import link_lists
-from shiguan.ingest.epub.notes import NOTE_LISTS, BookFile, NoteIndex, is_mark, is_raised, says_mark
+from shiguan.ingest.epub.notes import NOTE_LISTS, BookFile, NoteIndex, is_mark, is_numerator, is_raised, says_mark
 from shiguan.ingest.epub.package import primary_language
 from shiguan.ingest.epub.pages import is_number
 from shiguan.ingest.epub.pictures import (
@@ -42,9 +42,9 @@ BREAKS_LINES = frozenset("blockquote table figure figcaption caption pre section
 _LISTS = frozenset("ul ol dl menu dir list".split())
 # A heading inside these belongs to the quotation or the table, not to the book.
 _NO_HEADINGS = frozenset("blockquote figure table".split())
-_HEADING = re.compile(r"h[1-6]$")
-_XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
-_MAX_LINES = 2000  # up to so many characters lists, verse and tables are kept together
+_HEADING, _XML_LANG = re.compile(r"h[1-6]$"), "{http://www.w3.org/XML/1998/namespace}lang"
+# Up to so many characters lists, verse and tables are kept together; sections nested deeper are beside one another.
+_MAX_LINES, _DEEPEST = 2000, 30
 _CELLS, _SMALL, _SHORT_ALT = frozenset(("td", "th")), frozenset(("small", "font")), 2
 # A number that may be that of a note or an exponent; and what an exponent may follow: 10², km², x².
 _RAISED = re.compile(r"[\[(（]?\s*([-−–+]?\d{1,4})(?:\s*[,，、;–-]\s*(\d{1,4}))*\s*[\])）]?")
@@ -128,6 +128,7 @@ class ChapterReader:
             frame.start = self._position + 1 if self._position else 0
             frame.host = frame
             self._enter_block(element, frame, parent)
+            self._put(item_label(frame, parent), frame)
         if element in self.pages:
             self._page = self.pages[element]
             if self._block is not None:
@@ -141,7 +142,7 @@ class ChapterReader:
             self._image(element, frame)
         elif frame.shown and self._formula and self._repeats_formula(element):
             frame.muted = True
-        elif (element.tail or "")[:1] == "⁄" and self._block is not None and short_text(element).isdecimal():
+        elif is_numerator(element) and self._block is not None and short_text(element).isdecimal():
             # "2<sup>2</sup>⁄<sub>3</sub>" is not 22⁄3.
             self._gap = self._gap or (" " if self._block.ending[-1:].isdecimal() else "")
         elif name in ("sup", "span", "a") and self._block is not None and (name == "a" or is_raised(element)):
@@ -202,7 +203,7 @@ class ChapterReader:
             frame.kind = "footnote"
         elif element in self._link_lists and frame.kind == "text":
             frame.kind = "list"
-        frame.depth += name in SECTIONS
+        frame.depth = min(frame.depth + (name in SECTIONS), _DEEPEST)
         frame.no_headings = frame.no_headings or name in _NO_HEADINGS
         if name == "blockquote" or "epigraph" in types:
             frame.kind = "quote" if frame.kind == "text" else frame.kind

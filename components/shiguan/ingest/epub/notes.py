@@ -96,6 +96,12 @@ def is_raised(element: Element) -> bool:
     return any(RAISED.search(word) for word in words)
 
 
+def is_numerator(element: Element) -> bool:
+    """Return whether what follows an element makes it the upper number of a fraction."""
+    tail, below = (element.tail or "").strip(), element.getnext()
+    return tail[:1] == "⁄" or (tail == "/" and below is not None and below.tag == "sub")
+
+
 def stated_note(element: Element) -> str:
     """Return the note that an element has in an attribute, if it is the mark of one."""
     if len(element.attrib) == 0:
@@ -244,17 +250,19 @@ class NoteIndex:
         for file in files:
             # The rank of the heading "Notes" that the elements are below.
             rank = 0
+            inside: Element | None = None  # a note that stands in the text, which has the text of those in it
             for event, element, path, cfi in walk(file.root, file.cfi):
                 if event == "end":
+                    inside = None if element is inside else inside
                     continue
                 self._places[element] = file, path, cfi, len(self._places)
                 if element.tag in _HEADINGS and int(str(element.tag)[1]) <= (rank or 6):
-                    title = element_text(element).casefold().strip(" .:：·[]【】")
+                    title = short_text(element).casefold().strip(" .:：·[]【】")
                     rank = int(str(element.tag)[1]) if _TITLE.fullmatch(title) else 0
                 if rank:
                     self._in_notes.add(element)
-                if text := stated_note(element):
-                    self._stated[element] = text
+                if text := stated_note(element) if inside is None else "":
+                    self._stated[element], inside = text, element
                 for key in ("id", "name"):
                     if element_id := element.get(key, ""):
                         # If an id occurs twice, reading systems go to the first.

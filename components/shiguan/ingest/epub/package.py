@@ -22,7 +22,7 @@ _ADEPT = b"http://ns.adobe.com/adept"
 _FONT_OBFUSCATION = {"http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#rc"}
 _FONTS = (".otf", ".ttf", ".ttc", ".woff", ".woff2", ".eot")
 _TEXT_TYPES = {"application/xhtml+xml", "text/html", "application/x-dtbook+xml", "text/x-oeb1-document"}
-_SVG_TYPE = "image/svg+xml"
+_PERHAPS_PAGES = {"image/svg+xml", "application/xml", "text/xml"}
 _TEXT_EXTENSIONS = (".xhtml", ".html", ".htm", ".xht")
 _NCX_TYPE = "application/x-dtbncx+xml"
 _MAX_PACKAGE_BYTES = 64 * 1024 * 1024
@@ -293,6 +293,9 @@ def _read_spine(opf_name: str, opf: Element, manifest: dict[str, Element], packa
                 package.warnings.append(
                     f"{package.source}: the reading order names `{idref}`, which the manifest lacks; it was left out."
                 )
+            elif not manifest[idref].get("media-type", "").startswith("image/"):
+                href = manifest[idref].get("href", "")
+                package.warnings.append(f"{package.source}: `{href}` of the reading order is no page; it was left out.")
             continue
         target = package.find(opf_name, item.get("href", ""))
         if target is None or target.href == opf_name:
@@ -303,16 +306,26 @@ def _read_spine(opf_name: str, opf: Element, manifest: dict[str, Element], packa
         elif target.href not in seen:
             seen.add(target.href)
             package.spine.append((index, target.href, itemref.get("linear", "").strip().lower() != "no"))
+    # Some books leave their notes or a chapter out of it.
+    for item in manifest.values() if package.spine else ():
+        target = package.find(opf_name, item.get("href", "")) if _is_text(item) else None
+        if target and target.href not in seen and "nav" not in tokens(item, "properties"):
+            seen.add(target.href)
+            package.spine.append((len(itemrefs) + len(package.spine), target.href, False))
+
+
+def _is_text(item: Element) -> bool:
+    kind = item.get("media-type", "").strip().lower()
+    return kind in _TEXT_TYPES or item.get("href", "").lower().endswith(_TEXT_EXTENSIONS)
 
 
 def _readable(manifest: dict[str, Element], item_id: str) -> Element | None:
     """Follow fallbacks from a manifest item to one with text."""
     seen: set[str] = set()
-    while item_id in manifest and item_id not in seen:
+    while item_id in manifest and item_id not in seen and len(seen) < _MAX_DEPTH:
         seen.add(item_id)
         item = manifest[item_id]
-        kind = item.get("media-type", "").strip().lower()
-        if kind in _TEXT_TYPES or kind == _SVG_TYPE or item.get("href", "").lower().endswith(_TEXT_EXTENSIONS):
+        if _is_text(item) or item.get("media-type", "").strip().lower() in _PERHAPS_PAGES:
             return item
         item_id = item.get("fallback", "").strip()
     return None

@@ -18,8 +18,10 @@ KEPT = frozenset(
     "doc-dedication".split()
 )
 _UNSHOWN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
-_CONTROLS = frozenset(("button", "select", "textarea"))
-_APART = _CONTROLS.union(("audio", "video", "iframe", "canvas"))
+_CONTROLS = frozenset(("button", "select", "textarea", "input"))
+# Of these fields nobody reads the value.
+_WORDLESS = frozenset("hidden checkbox radio image file range color password".split())
+_APART = _CONTROLS.union("audio video iframe canvas datalist meter progress".split())
 _VERSE = re.compile(r"verse|poem|poetry|stanza|strophe|line-?group|^lg$|haiku|lyric")
 _LAID_OUT = frozenset("table blockquote section h1 h2 h3 h4 h5 h6 figure".split())
 _HOLDERS = frozenset("section div p aside blockquote li article".split())
@@ -112,9 +114,10 @@ def is_hidden(element: Element) -> bool:
 
 def words_set_apart(element: Element) -> str | None:
     """Return the words of a control, or of a film none, that stands between those around it; None for any other."""
-    if element.tag not in _APART or is_hidden(element):
+    if element.tag not in _APART or is_hidden(element) or tokens(element, "type") & _WORDLESS:
         return None
-    return " ".join("".join(map(str, element.itertext())).split()) if element.tag in _CONTROLS else ""
+    words = element.get("value", "") if element.tag == "input" else "".join(map(str, element.itertext()))
+    return " ".join(words.split()) if element.tag in _CONTROLS else ""
 
 
 def is_line_group(element: Element, *, by_name: bool = False) -> bool:

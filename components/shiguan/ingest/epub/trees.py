@@ -11,12 +11,14 @@ from lxml import etree
 from shiguan.ingest.file_types import declared_encoding, decode_text, superset
 
 _NAMED_ENTITY = re.compile(
-    r"&(?!(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|amp|lt|gt|quot|apos);)([A-Za-z][A-Za-z0-9]{0,31};)?"
+    r"&(?!(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|amp|lt|gt|quot|apos);)([A-Za-z][A-Za-z0-9]{0,31}(?:;|(?![\w=;])))?"
 )
 _ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_FEEDS = {0x0B: " ", 0x0C: " "}
 _ILLEGAL_REFERENCE = re.compile(r"&#(?:0*(?:[0-8]|1[124-9]|2[0-9]|3[01])|[xX]0*(?:[0-8bBcCeEfF]|1[0-9a-fA-F]));")
 _DECLARATION = re.compile(r"<\?xml\b[^>]*\?>", re.IGNORECASE)
 _SELF_CLOSED = re.compile(r"<([A-Za-z][\w:.-]*)([^<>]*)/>")
+_ENDS = re.compile(r"</(?:body|html)\s*>", re.IGNORECASE)  # the parser stops there, and browsers do not
 _ANY_TAG = re.compile(r"<(/?)([A-Za-z][\w:.-]*)[^<>]*>")
 _MOST_LEVELS = 1_000
 _MOST_PIECES = 100
@@ -45,7 +47,8 @@ def decode_markup(data: bytes) -> tuple[str, list[str]]:
     if decoded and decoded.damaged:
         problems.append(f"{decoded.damaged:,} places are not {encoding} and are shown as \ufffd")
     text = decoded.text if decoded else data.decode("utf-8", errors="replace")
-    clean, removed = _ILLEGAL.subn("", text)
+    # In HTML a form feed is white space.
+    clean, removed = _ILLEGAL.subn("", text.translate(_FEEDS))
     if removed:
         problems.append(f"{removed:,} control characters were removed")
     return clean, problems
@@ -176,6 +179,7 @@ def _root(text: str, parser: "etree.XMLParser | etree.HTMLParser") -> Element | 
 def _parse_html(text: str) -> tuple[Element | None, bool]:
     # HTML has no self-closed elements but the void ones: `<a id="x"/>` would contain all that follows.
     text = _SELF_CLOSED.sub(lambda m: m[0] if m[1].lower() in _VOID else f"<{m[1]}{m[2]}></{m[1]}>", text)
+    text = _ENDS.sub(" ", text)
     for flattened in (False, True):
         parser = etree.HTMLParser(
             encoding="utf-8", no_network=True, huge_tree=True, remove_comments=True, remove_pis=True, recover=True
@@ -213,6 +217,8 @@ def _localised(root: Element | None) -> Element | None:
         if above is not None and _HEADING.fullmatch(str(above.tag)) and alone:
             # A heading that opens what is below it.
             name = name if f"{above.text or ''}{element.tail or ''}".strip() else "span"
+        if name == "template" and element.get("shadowrootmode"):
+            name = "div"  # it is shown
         if name != tag:
             element.tag = name
     return root
@@ -223,12 +229,12 @@ BLOCK_ELEMENTS = frozenset(
     "address article aside blockquote body br caption center dd details dir div dl dt fieldset figcaption figure "
     "footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li main menu nav ol p pre section summary table tbody "
     "td text tfoot th thead tr ul frontmatter bodymatter rearmatter level level1 level2 level3 level4 level5 level6 "
-    "book poem linegroup line note sidebar prodnote imggroup list svg".split()
+    "book poem linegroup line note sidebar prodnote imggroup list svg title desc dialog marquee xmp listing".split()
 )
 # Not part of the text: ruby readings, elements that are never shown, fallbacks for media, and controls of forms.
 UNCOUNTED_ELEMENTS = frozenset(
     "rt rp rtc script style head template metadata defs audio video iframe canvas annotation annotation-xml "
-    "button select textarea".split()
+    "button select textarea input datalist meter progress".split()
 )
 _QUOTE_MARKS = frozenset("\"'“”‘’«»‹›„「」『』")
 # Invisible characters: soft hyphen, zero width space, byte order mark, the invisible operators of formulas.
@@ -291,6 +297,13 @@ _FLOATING = re.compile(r"float\s*:\s*(?:left|right)|position\s*:\s*absolute", re
 
 def is_separate(element: Element) -> bool:
     """Return whether the start and the end of an element separate words, by its name or its style."""
+    if element.tag == "tspan":
+        return element.get("x") is not None  # it begins a line
+    if "-" in element.tag and not str(element.tag).startswith("mjx-"):
+        # Those of a program's own are mostly blocks, which its style sheet says, where one is right beside another.
+        before, after = element.getprevious(), element.getnext()
+        follows = before is not None and "-" in before.tag and not before.tail
+        return follows or (after is not None and "-" in after.tag and not element.tail)
     if element.tag not in _INLINE or not (style := element.get("style")):
         return str(element.tag) in BLOCK_ELEMENTS
     return bool(_AS_BLOCK.search(style)) and not _FLOATING.search(style)

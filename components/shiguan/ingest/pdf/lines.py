@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from itertools import groupby, pairwise
-from statistics import median
+from statistics import median, mode
 from typing import Any, NamedTuple
 
 import pypdfium2.raw as pdfium
@@ -31,6 +31,8 @@ _SMALL = 0.85  # the size of a superscript
 _LINES, _CHARACTERS, _FILLED = 3, 15, 0.75
 # Most of its lines begin at its edge, up to this share of its width.
 _ALIGNED = 0.02
+# In quarters: decimals of a turn, and how far one may slant from most; how far below a page the rest goes.
+_PLACES, _ASLANT, _BELOW = 3, 0.05, 10_000
 # Of the characters of a page so many are asked for whether their font says what they are.
 _ASKED = 400
 
@@ -59,22 +61,49 @@ class PageLines(NamedTuple):
 
 def read_lines(page: Any) -> PageLines:
     """Read the lines of a page; two columns that the file writes row by row are read one after the other."""
-    _give_extent(page)
+    _prepare(page)
     with closing(page.get_textpage()) as text_page:
         return _read_lines(text_page.raw)
 
 
-def _give_extent(page: Any) -> None:
-    """Draw text without width as outlines, because PDFium skips it: it has none where its font is not in the file."""
+def _prepare(page: Any) -> None:
+    """
+    Turn a page upright, and draw text without width as outlines.
+
+    PDFium skips what has no width, as text has whose font is not in the file. All turns with most of the text, as on a
+    page that was scanned aslant; what slants by no quarters from that, such as a watermark, goes below the page.
+    """
     left, bottom, right, top = (ctypes.c_float() for _ in range(4))
+    turned, usual = list[tuple[Any, float]](), Counter[float]()
     for index in range(pdfium.FPDFPage_CountObjects(page)):
-        text = pdfium.FPDFPage_GetObject(page, index)
-        if pdfium.FPDFPageObj_GetType(text) == pdfium.FPDF_PAGEOBJ_TEXT:
-            pdfium.FPDFPageObj_GetBounds(text, left, bottom, right, top)
+        item = pdfium.FPDFPage_GetObject(page, index)
+        if own := _turns(item):
+            pdfium.FPDFPageObj_GetBounds(item, left, bottom, right, top)
             if right.value - left.value < NO_WIDTH:
-                pdfium.FPDFTextObj_SetTextRenderMode(text, pdfium.FPDF_TEXTRENDERMODE_STROKE)
-                pdfium.FPDFPageObj_SetStrokeWidth(text, 1)
-                pdfium.FPDFPageObj_TransformF(text, pdfium.FS_MATRIX(1, 0, 0, 1, 0, 0))
+                pdfium.FPDFTextObj_SetTextRenderMode(item, pdfium.FPDF_TEXTRENDERMODE_STROKE)
+                pdfium.FPDFPageObj_SetStrokeWidth(item, 1)
+                pdfium.FPDFPageObj_TransformF(item, pdfium.FS_MATRIX(1, 0, 0, 1, 0, 0))
+            turned.append((item, mode(own) if len(own) > 1 else own[0]))
+            usual[turned[-1][1]] += round(math.hypot(right.value - left.value, top.value - bottom.value))
+    most = usual.most_common(1)[0][0] if any(usual) else 0.0
+    for item, own_turn in turned if any(usual) else ():
+        turn, below = (most, 0) if abs((own_turn - most + 0.5) % 1 - 0.5) < _ASLANT else (own_turn, _BELOW)
+        c, s = math.cos(turn * math.pi / 2), math.sin(turn * math.pi / 2)
+        pdfium.FPDFPageObj_TransformF(item, pdfium.FS_MATRIX(c, -s, s, c, 0, -below))
+
+
+def _turns(item: Any, a: float = 1, b: float = 0, c: float = 0, d: float = 1) -> list[float]:
+    """Return by how many quarters each text of an object is turned; the matrix is that of the form around it."""
+    if (kind := pdfium.FPDFPageObj_GetType(item)) not in (pdfium.FPDF_PAGEOBJ_TEXT, pdfium.FPDF_PAGEOBJ_FORM):
+        return []
+    own = pdfium.FS_MATRIX()
+    pdfium.FPDFPageObj_GetMatrix(item, own)
+    right, up = own.a * a + own.b * c, own.a * b + own.b * d
+    if kind == pdfium.FPDF_PAGEOBJ_TEXT:
+        return [round(math.atan2(up, right) / (math.pi / 2), _PLACES) % 4]
+    matrix = right, up, own.c * a + own.d * c, own.c * b + own.d * d
+    inner = (pdfium.FPDFFormObj_GetObject(item, index) for index in range(pdfium.FPDFFormObj_CountObjects(item)))
+    return [turn for each in inner for turn in _turns(each, *matrix)]
 
 
 def _read_lines(text_page: Any) -> PageLines:
