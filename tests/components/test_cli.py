@@ -293,6 +293,7 @@ BUDGETS = [["ask", "x", "--budget", budget] for budget in ("calls", "calls=two",
         *((arguments, "usage:") for arguments in ([], ["dance"], ["ask"])),
         *((["ask", "x", "--top-k", number], "must be 1 to 50") for number in ("0", "51", "a")),
         *((arguments, "expected UNIT=NUMBER") for arguments in BUDGETS),
+        (["ask", "x", "--budget", "calls=1,calls=5"], "calls is given twice"),
         *((arguments, "expected a path, got ''") for arguments in (["ingest", ""], ["sources", "--data-dir", ""])),
     ],
 )
