@@ -376,6 +376,38 @@ def test_a_mistyped_folder_is_named_and_not_made(shiguan, tmp_path):
         assert not typo.exists()
 
 
+@pytest.mark.parametrize(
+    "command", [["modes"], ["modes", "--json"], ["check", "none.yml"], ["check", "none.yml", "--json"]]
+)
+def test_an_output_that_cannot_be_written_is_told_and_a_reader_who_leaves_is_no_failure(command):
+    run = [sys.executable, "-m", "shiguan.cli", *command]
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        done = subprocess.run(run, env=ENVIRONMENT, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    space = "shiguan: There is no space left on the disk of the output or of the library. Free space, and run again.\n"
+    assert (done.returncode, done.stderr) == (1, space)
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(run, env=ENVIRONMENT, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_command_whose_streams_are_closed_ends_as_it_would_and_opens_no_file_in_their_place(tmp_path):
+    command = f"'{sys.executable}' -m shiguan.cli check none.yml <&- >&-"
+    done = subprocess.run(["sh", "-c", command], env=ENVIRONMENT, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "")
+
+
+@pytest.mark.parametrize("command", [["eval", "answers", "--golden", "{golden}", "--corpus", "{none}"]])
+def test_a_file_that_the_system_does_not_give_is_named_and_is_no_unexpected_error(tmp_path, command, capsys):
+    golden, none = tmp_path / "golden.jsonl", tmp_path / "none.txt"
+    golden.write_text('{"id": "1", "question": "When?", "answers": ["755"]}', encoding="utf-8")
+    given = [word.format(golden=golden, none=none) for word in command]
+    assert main([*given, "--output", str(tmp_path / "run")]) == 1
+    told = f"shiguan: {none} cannot be used: No such file or directory. Check the path, its permissions and the disk.\n"
+    assert capsys.readouterr().err == told
+
+
 def test_an_answer_of_a_model_comes_sentence_by_sentence_with_verdicts(shiguan, endpoint):
     endpoint.default = "The Yellow River is 5,464 kilometres long [1]. It was dug by giants in Rome [7]."
     code, out, _ = shiguan("ask", "How long is the Yellow River?")

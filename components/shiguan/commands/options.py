@@ -3,6 +3,7 @@
 import argparse
 import json
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,8 @@ def print_line(text: str, *, error: bool = False) -> None:
 def print_error(message: str, *, as_json: bool) -> None:
     """Report on standard error, and for programs as an object, too."""
     if as_json:
-        print_json({"error": message})
+        with suppress(OSError):  # the output may be what cannot be written
+            print_json({"error": message})
     print_line(f"shiguan: {message}", error=True)
 
 
