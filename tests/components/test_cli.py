@@ -367,9 +367,15 @@ def test_no_command_prints_the_controls_of_a_text_a_title_or_a_name(tmp_path, ca
     assert "\x1b" not in capsys.readouterr().err
 
 
-def test_a_mistyped_folder_is_named_and_not_made(shiguan, tmp_path):
-    typo = tmp_path / "not-the-library"
-    for command in (["ask", "Who?"], ["search", "Who?"], ["sources"], ["delete", "a.txt"]):
+def test_a_mistyped_folder_is_named_and_not_made(shiguan, tmp_path, endpoint):
+    typo, golden = tmp_path / "not-the-library", tmp_path / "golden.jsonl"
+    golden.write_text('{"id": "1", "question": "Who?", "answers": ["Guo Ziyi"]}', encoding="utf-8")
+    measured = ["--output", str(tmp_path / "run")]
+    for command in (
+        ["ask", "Who?"], ["search", "Who?"], ["sources"], ["delete", "a.txt"], ["mcp"], ["conversations", "list"],
+        ["conversations", "delete", "c1"], ["eval", "golden", *measured],
+        ["eval", "answers", "--golden", str(golden), *measured],
+    ):  # fmt: skip
         code, out, err = shiguan(*command, data_dir=typo)
         assert (code, out) == (2, "")
         assert f"There is no library in `{typo}`" in err
