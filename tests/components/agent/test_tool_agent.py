@@ -219,6 +219,22 @@ async def test_a_model_that_is_gone_after_its_tools_leaves_what_they_found():
     assert [step["outcome"] for step in result["steps"]] == ["found"]
 
 
+@pytest.mark.parametrize(
+    "does",
+    [
+        ["no passage"], [None], 5, [Document(content="In 905.", meta={"section": 5})],
+        SystemExit(3), KeyboardInterrupt(), GeneratorExit(), asyncio.CancelledError(),
+    ],
+)  # fmt: skip
+async def test_a_tool_that_returns_or_raises_what_none_should_fails_alone(does):
+    tools = Tool(does=does), Tool("other", does=[page("The wall was pulled down in 905.")])
+    result = await answered(Model([calls("search_wikipedia"), calls("other"), says("In 905. [2]")]), *tools)
+    assert [step["outcome"] for step in result["steps"]] == ["failed", "found"]
+    assert [one.meta["number"] for one in result["passages"]] == [1, 2]
+    (warning,) = result["warnings"]
+    assert warning.startswith("The tool `search_wikipedia` failed and was not offered again: ")
+
+
 async def test_a_failure_of_ours_is_a_friendly_sentence_and_one_of_the_endpoint_an_error(monkeypatch):
     model = Model([RuntimeError("a bug")])
     result = await answered(model, language="zh")
