@@ -311,7 +311,10 @@ class _Research:
         while True:
             try:
                 work = run_async(**given) if run_async else asyncio.to_thread(tool.run, **given)
-                found: list[Document] = (await self._within_limit(work))["documents"]
+                result = await self._within_limit(work)
+                found: list[Document] = result["documents"]
+                told = (one for one in result.get("warnings") or () if isinstance(one, str))
+                self.warnings += [one for one in dict.fromkeys(told) if one not in self.warnings]
                 return found
             except Exception as error:
                 wait = next(waits, None) if _may_pass(error) else None

@@ -219,6 +219,21 @@ async def test_a_model_that_is_gone_after_its_tools_leaves_what_they_found():
     assert [step["outcome"] for step in result["steps"]] == ["found"]
 
 
+@component
+class WarningTool(Tool):
+    """Finds what it is told, and warns of the same each time."""
+
+    @component.output_types(documents=list[Document], warnings=list[str])
+    def run(self, query: str):
+        return {"documents": self.does, "warnings": ["The vectors are not there.", None]}
+
+
+async def test_what_a_tool_warns_of_is_told_once():
+    model = Model([calls("search_wikipedia"), calls("search_wikipedia"), says("In 905. [2]")])
+    result = await answered(model, WarningTool(does=[page("In 905.")]))
+    assert result["warnings"] == ["The vectors are not there."]
+
+
 @pytest.mark.parametrize(
     "does",
     [
