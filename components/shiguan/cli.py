@@ -1,6 +1,7 @@
 """The command line: parses arguments, calls the library and a runner, prints. Heavy imports stay in the commands."""
 
 import argparse
+import errno
 import gc
 import logging
 import os
@@ -24,6 +25,7 @@ _HALVES = re.compile("[\ud800-\udfff]")
 
 
 def main(arguments: list[str] | None = None) -> int:
+    _open_missing_streams()
     arguments = sys.argv[1:] if arguments is None else arguments
     options = _parser(arguments).parse_args(arguments)
     _quiet_libraries()
@@ -36,18 +38,40 @@ def main(arguments: list[str] | None = None) -> int:
         print_error("Stopped. Completed work is saved; run the same command again to continue.", as_json=options.json)
         return 130
     except BrokenPipeError:
-        # The reader has closed the pipe; Python would complain again when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return 0  # the reader has closed the pipe
     except Exception as error:
         if os.environ.get("SHIGUAN_LOG_LEVEL", "").upper() == "DEBUG":
             raise
-        print_error(
-            f"Unexpected error: {type(error).__name__}: {error}. Set "
-            "SHIGUAN_LOG_LEVEL=DEBUG and run again to see where, and report it.",
-            as_json=options.json,
-        )
+        print_error(_described(error), as_json=options.json)
         return 1
+    finally:
+        _let_go_of_output()
+
+
+def _described(error: Exception) -> str:
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename} cannot be used: {error.strerror}. Check the path, its permissions and the disk."
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        return "There is no space left on the disk of the output or of the library. Free space, and run again."
+    return (
+        f"Unexpected error: {type(error).__name__}: {error}. Set SHIGUAN_LOG_LEVEL=DEBUG and run again to see where, "
+        "and report it."
+    )
+
+
+def _open_missing_streams() -> None:
+    """Lead a standard stream that the caller closed nowhere; else the next file that is opened would get its number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
+
+
+def _let_go_of_output() -> None:
+    """Drop what cannot be written; Python would complain again when it flushes at exit."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(options: argparse.Namespace) -> int:

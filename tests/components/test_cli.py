@@ -293,6 +293,7 @@ BUDGETS = [["ask", "x", "--budget", budget] for budget in ("calls", "calls=two",
         *((arguments, "usage:") for arguments in ([], ["dance"], ["ask"])),
         *((["ask", "x", "--top-k", number], "must be 1 to 50") for number in ("0", "51", "a")),
         *((arguments, "expected UNIT=NUMBER") for arguments in BUDGETS),
+        (["ask", "x", "--budget", "calls=1,calls=5"], "calls is given twice"),
         *((arguments, "expected a path, got ''") for arguments in (["ingest", ""], ["sources", "--data-dir", ""])),
     ],
 )
@@ -366,13 +367,51 @@ def test_no_command_prints_the_controls_of_a_text_a_title_or_a_name(tmp_path, ca
     assert "\x1b" not in capsys.readouterr().err
 
 
-def test_a_mistyped_folder_is_named_and_not_made(shiguan, tmp_path):
-    typo = tmp_path / "not-the-library"
-    for command in (["ask", "Who?"], ["search", "Who?"], ["sources"], ["delete", "a.txt"]):
+def test_a_mistyped_folder_is_named_and_not_made(shiguan, tmp_path, endpoint):
+    typo, golden = tmp_path / "not-the-library", tmp_path / "golden.jsonl"
+    golden.write_text('{"id": "1", "question": "Who?", "answers": ["Guo Ziyi"]}', encoding="utf-8")
+    measured = ["--output", str(tmp_path / "run")]
+    for command in (
+        ["ask", "Who?"], ["search", "Who?"], ["sources"], ["delete", "a.txt"], ["mcp"], ["conversations", "list"],
+        ["conversations", "delete", "c1"], ["eval", "golden", *measured],
+        ["eval", "answers", "--golden", str(golden), *measured],
+    ):  # fmt: skip
         code, out, err = shiguan(*command, data_dir=typo)
         assert (code, out) == (2, "")
         assert f"There is no library in `{typo}`" in err
         assert not typo.exists()
+
+
+@pytest.mark.parametrize(
+    "command", [["modes"], ["modes", "--json"], ["check", "none.yml"], ["check", "none.yml", "--json"]]
+)
+def test_an_output_that_cannot_be_written_is_told_and_a_reader_who_leaves_is_no_failure(command):
+    run = [sys.executable, "-m", "shiguan.cli", *command]
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        done = subprocess.run(run, env=ENVIRONMENT, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    space = "shiguan: There is no space left on the disk of the output or of the library. Free space, and run again.\n"
+    assert (done.returncode, done.stderr) == (1, space)
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(run, env=ENVIRONMENT, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_command_whose_streams_are_closed_ends_as_it_would_and_opens_no_file_in_their_place(tmp_path):
+    command = f"'{sys.executable}' -m shiguan.cli check none.yml <&- >&-"
+    done = subprocess.run(["sh", "-c", command], env=ENVIRONMENT, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "")
+
+
+@pytest.mark.parametrize("command", [["eval", "answers", "--golden", "{golden}", "--corpus", "{none}"]])
+def test_a_file_that_the_system_does_not_give_is_named_and_is_no_unexpected_error(tmp_path, command, capsys):
+    golden, none = tmp_path / "golden.jsonl", tmp_path / "none.txt"
+    golden.write_text('{"id": "1", "question": "When?", "answers": ["755"]}', encoding="utf-8")
+    given = [word.format(golden=golden, none=none) for word in command]
+    assert main([*given, "--output", str(tmp_path / "run")]) == 1
+    told = f"shiguan: {none} cannot be used: No such file or directory. Check the path, its permissions and the disk.\n"
+    assert capsys.readouterr().err == told
 
 
 def test_an_answer_of_a_model_comes_sentence_by_sentence_with_verdicts(shiguan, endpoint):

@@ -24,6 +24,7 @@ from shiguan.llm.calls import Outcome, blocking, budget_allows, call_generator, 
 from shiguan.models.token_counter import TokenCounter
 from shiguan.reading.text import read_text
 from shiguan.serialization import Serializable
+from shiguan.text.terminal import one_line
 
 logger = logging.getLogger(__name__)
 
@@ -264,8 +265,11 @@ class _Research:
             if isinstance(result, Observation):
                 observation = result
             else:
-                observation, new = observe(call, result, self.passages, self.language, self.agent._counter)
-                self.passages += new
+                try:
+                    observation, new = observe(call, result, self.passages, self.language, self.agent._counter)
+                    self.passages += new
+                except Exception as error:  # a tool may return anything
+                    observation = self._failed(call, error)
             observations.append(observation)
             self.steps.append(observation.record())
             failed = observation.outcome not in ("found", "known", "empty")
@@ -289,11 +293,14 @@ class _Research:
         except RefusedError:
             raise
         except Exception as error:  # a tool may raise anything
-            self._note_failure(name, error)
-            text = f"{sentence('failed', self.language)} {sentence('withdrawn', self.language)}"
-            return Observation(call, "failed", text, reason=_reason(error))
+            return self._failed(call, error)
         text = sentence("wrong_arguments", self.language, problem=problem or "")
         return Observation(call, "wrong_arguments", text, reason=problem or "")
+
+    def _failed(self, call: ToolCall, error: Exception) -> Observation:
+        self._note_failure(call.tool_name, error)
+        text = f"{sentence('failed', self.language)} {sentence('withdrawn', self.language)}"
+        return Observation(call, "failed", text, reason=_reason(error))
 
     async def _attempts(self, tool: Any, arguments: dict[str, Any]) -> list[Document]:
         """Run a tool with the model's arguments and those that only we give; retry what may pass."""
@@ -304,7 +311,10 @@ class _Research:
         while True:
             try:
                 work = run_async(**given) if run_async else asyncio.to_thread(tool.run, **given)
-                found: list[Document] = (await self._within_limit(work))["documents"]
+                result = await self._within_limit(work)
+                found: list[Document] = result["documents"]
+                told = (one for one in result.get("warnings") or () if isinstance(one, str))
+                self.warnings += [one for one in dict.fromkeys(told) if one not in self.warnings]
                 return found
             except Exception as error:
                 wait = next(waits, None) if _may_pass(error) else None
@@ -338,4 +348,4 @@ def _may_pass(error: BaseException) -> bool:
 def _reason(error: BaseException) -> str:
     if isinstance(error, TimeoutError):
         return f"it did not answer within {_ATTEMPT_SECONDS:g} s"
-    return " ".join(str(error).split())[:200].rstrip(".") or type(error).__name__
+    return one_line(str(error))[:200].rstrip(".") or type(error).__name__

@@ -90,9 +90,22 @@ async def run_apart(work: Coroutine[Any, Any, Result]) -> Result:
     """
     Run a tool in the event loop of all tools, which has its own thread and thread pool.
 
-    A stuck tool blocks no other thread; cancelling this call ends the work.
+    A stuck tool blocks no other thread; cancelling this call ends the work. One that would end the process, as
+    `sys.exit` does, would end the loop of all tools instead, so that is a `ToolError`.
     """
-    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, _tools_loop()))
+
+    async def contained() -> Result:
+        try:
+            return await work
+        except Exception:
+            raise
+        except BaseException as error:
+            task = asyncio.current_task()
+            if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+                raise
+            raise ToolError(f"it ended with {type(error).__name__}") from error
+
+    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(contained(), _tools_loop()))
 
 
 async def fetch_json(url: str, params: Mapping[str, Any]) -> Any:

@@ -92,6 +92,8 @@ def _budget(text: str) -> dict[str, float]:
     found: dict[str, float] = {}
     for part in text.split(","):
         unit, _, value = part.strip().partition("=")
+        if unit in found:
+            raise argparse.ArgumentTypeError(f"{unit} is given twice")
         try:
             found[unit] = int(value) if unit == "calls" else float(value)
         except ValueError:

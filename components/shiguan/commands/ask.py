@@ -20,6 +20,7 @@ from shiguan.commands.options import (
     print_line,
     print_result,
     question_options,
+    refuse_missing_folder,
     refuse_to_replace,
     tenant,
     typed_question,
@@ -211,6 +212,7 @@ def delete_conversation(options: argparse.Namespace) -> int:
 
 @contextmanager
 def _store(options: argparse.Namespace) -> Iterator[ConversationStore]:
+    refuse_missing_folder(options, options.data_dir)
     store = load_stores(options.deployment, conversations=True, data_dir=options.data_dir).get("conversations")
     if store is None:
         raise RefusedError(f"The deployment `{options.deployment}` keeps no conversations.")

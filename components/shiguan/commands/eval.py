@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from shiguan.commands.options import print_json, print_line, print_result, tenant
+from shiguan.commands.options import open_library, print_json, print_line, print_result, tenant
 from shiguan.commands.terminal import IngestProgress, track
-from shiguan.engine.library import Library
 from shiguan.errors import RefusedError
 from shiguan.evaluation.golden_maker import (
     GOLDEN_FILE,
@@ -44,6 +43,8 @@ def retrieval(options: argparse.Namespace) -> int:
 
 def answers(options: argparse.Namespace) -> int:
     questions, judge = read_golden_set(options.golden), AnswerJudge() if options.judge else None
+    if not options.corpus:
+        open_library(options)
     plan = {"kind": "answers", "files": options.corpus, "tenant_id": tenant(options)}
     return _measured(options, questions, "Asking", judge, **plan)
 
@@ -74,7 +75,7 @@ def golden(options: argparse.Namespace) -> int:
             "Making questions takes a language model, and none is configured. Set OPENAI_API_KEY, or OPENAI_BASE_URL "
             "for a server of your own."
         )
-    stores = Library(options.deployment, data_dir=options.data_dir).stores
+    stores = open_library(options).stores
     parents = stores["parents"].filter_documents(of_tenant(tenant(options)))
     if not parents:
         raise RefusedError(f"The tenant `{tenant(options)}` has nothing in this library. Add something first.")

@@ -3,8 +3,7 @@
 import argparse
 from contextlib import closing
 
-from shiguan.commands.options import print_line, tenant
-from shiguan.engine.library import Library
+from shiguan.commands.options import open_library, print_line, tenant
 from shiguan.engine.loading import first_mode
 from shiguan.serving.engine import Engine
 from shiguan.serving.mcp_tools import tool_server
@@ -15,7 +14,7 @@ _DAY = 86_400.0
 
 def mcp(options: argparse.Namespace) -> int:
     whose = tenant(options)
-    library = Library(options.deployment, data_dir=options.data_dir)
+    library = open_library(options)
     passages = library.count(tenant_id=whose)
     # The caller decides how long an answer may take; nobody asks for its receipt later.
     given = {"deployment": options.deployment, "data_dir": options.data_dir}

@@ -3,6 +3,7 @@
 import argparse
 import json
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,8 @@ def print_line(text: str, *, error: bool = False) -> None:
 def print_error(message: str, *, as_json: bool) -> None:
     """Report on standard error, and for programs as an object, too."""
     if as_json:
-        print_json({"error": message})
+        with suppress(OSError):  # the output may be what cannot be written
+            print_json({"error": message})
     print_line(f"shiguan: {message}", error=True)
 
 
@@ -100,17 +102,21 @@ def write_result(file: Path, content: bytes) -> None:
         ) from error
 
 
-def open_library(options: argparse.Namespace) -> "Library":
-    """Open an existing library; a mistyped folder is refused, not created."""
-    from shiguan.engine.library import Library
-
-    library = Library(options.deployment, data_dir=options.data_dir)
-    folder = library.stores["parents"].folder
+def refuse_missing_folder(options: argparse.Namespace, folder: Path | None) -> None:
+    """Refuse a `--data-dir` in which a folder that is only read is missing; opening it would make it."""
     if options.data_dir is not None and folder is not None and not folder.is_dir():
         raise RefusedError(
             f"There is no library in `{options.data_dir}`. Correct `--data-dir`, or add something with "
             f"`shiguan ingest PATH --data-dir {options.data_dir}`."
         )
+
+
+def open_library(options: argparse.Namespace) -> "Library":
+    """Open an existing library; a mistyped folder is refused, not created."""
+    from shiguan.engine.library import Library
+
+    library = Library(options.deployment, data_dir=options.data_dir)
+    refuse_missing_folder(options, library.stores["parents"].folder)
     return library
 
 

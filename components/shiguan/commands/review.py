@@ -12,6 +12,7 @@ from shiguan.commands.options import (
     open_runner,
     print_json,
     print_result,
+    refuse_missing_folder,
     refuse_to_replace,
     tenant,
     typed_question,
@@ -103,8 +104,7 @@ def replay(options: argparse.Namespace) -> int:
 
 
 def forget(options: argparse.Namespace) -> int:
-    if options.data_dir is not None and not options.data_dir.is_dir():
-        raise RefusedError(f"There is no folder `{options.data_dir}`. Correct `--data-dir`.")
+    refuse_missing_folder(options, options.data_dir)
     file = FeedbackFile(data_folder(options.data_dir))
     print_json({"deleted": file.forget(tenant(options), receipt=options.receipt, days=options.older_than)})
     return 0

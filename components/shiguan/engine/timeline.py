@@ -39,7 +39,7 @@ def timeline(
     source writes the time), `western` (its conversion if it is in another calendar, else None), `precision`, `how`
     (`written` in the passage or `carried` over from before it) and its place; `count` is how many there are in all.
     """
-    first, last = years_between(when) if when else _EVER
+    first, last = _EVER if when is None else years_between(when)
     named = library.narrowed(sources, None, tenant_id=tenant_id) if sources else None
     filters = of_tenant(tenant_id, during(first, last), *([named] if named else []))
     store = library.stores["children"]

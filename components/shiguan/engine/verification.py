@@ -130,7 +130,8 @@ def _parts_of(text: str | Iterable[Mapping[str, Any]]) -> tuple[list[tuple[dict[
     for at, row in enumerate(text):
         fields: Mapping[str, Any] = row if isinstance(row, Mapping) else {}
         quoted, named = fields.get("text"), fields.get("source") or ""
-        if not isinstance(quoted, str) or not quoted.strip() or not isinstance(named, str):
+        known = fields.keys() <= {"id", "text", "source"}  # a misspelled source would limit nothing
+        if not known or not isinstance(quoted, str) or not quoted.strip() or not isinstance(named, str):
             shown = f"{row}"[:200]
             raise RefusedError(
                 f'Quotation {at + 1} is not {{"id", "text", "source"?}} with a text: {shown}. Correct it.'

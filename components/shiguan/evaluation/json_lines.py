@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from shiguan.errors import RefusedError
+from shiguan.errors import RefusedError, shown
 from shiguan.resources import write_whole
 
 
@@ -36,12 +36,21 @@ def field_of(row: dict[str, Any], names: tuple[str, ...], place: str) -> Any:
     raise RefusedError(f"{place} has no {wanted}; its fields are {', '.join(row) or 'none'}. Add it to the line.")
 
 
+def name_of(row: dict[str, Any], names: tuple[str, ...], place: str) -> str:
+    """Return a field that names something, as a text or a whole number."""
+    value = field_of(row, names, place)
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        name = next(name for name in names if row.get(name) is not None)
+        raise RefusedError(f"{place}: `{name}` must be a text or a whole number, got {shown(value)}. Correct the line.")
+    return str(value)
+
+
 def unique_rows(path: Path, what: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Yield place, id and object of every line of a set; repeated ids and an empty file are refused."""
     seen: set[str] = set()
     for number, row in read_json_lines(path):
         place = f"{path}, line {number}"
-        name = str(field_of(row, ("id",), place))
+        name = name_of(row, ("id",), place)
         if name in seen:
             raise RefusedError(f"{place} repeats the id `{name}`. Give every {what} its own id.")
         seen.add(name)
@@ -67,9 +76,19 @@ def fingerprint(value: Any) -> str:
 
 def _object(line: str, place: str) -> dict[str, Any]:
     try:
-        row = json.loads(line)
+        row = json.loads(line, object_pairs_hook=_object_of)
+        json.dumps(row, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError) as error:
         raise RefusedError(f"{place} is not JSON: {error}. Correct or remove the line.") from error
     if not isinstance(row, dict):
         raise RefusedError(f"{place} holds a {type(row).__name__}; expected an object. Correct the line.")
     return row
+
+
+def _object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object of its fields, all of which would else be lost but the last of a name."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"`{next(name for name in names if names.count(name) > 1)}` is given twice")
+    return found

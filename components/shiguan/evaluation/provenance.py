@@ -65,7 +65,9 @@ def corpus_stamp(files: list[Path], deployment: str) -> dict[str, Any]:
 def ingest_corpus(files: list[Path], deployment: str, data_dir: Path, progress: Progress | None = None) -> list[str]:
     """Ingest the corpus into a data folder, unless an earlier run did; return what was skipped or warned of."""
     now, state = corpus_stamp(files, deployment), data_dir / _INGESTED
-    earlier = json.loads(state.read_text(encoding="utf-8")) if state.is_file() else {}
+    earlier: dict[str, Any] = {}
+    with suppress(FileNotFoundError, ValueError, TypeError):  # a broken one is that of a library of somebody else
+        earlier = dict(json.loads(state.read_text(encoding="utf-8")))
     changed = ", ".join(key for key in now if earlier.get(key) != now[key])
     if not changed and "notes" in earlier:  # written last
         return list(earlier["notes"])

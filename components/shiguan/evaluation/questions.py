@@ -3,12 +3,14 @@
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from haystack import Document
+from pydantic import AliasChoices, BaseModel, Field, StrictInt, StrictStr, ValidationError, model_validator
 
-from shiguan.errors import RefusedError
-from shiguan.evaluation.json_lines import field_of, file_hash, read_json_lines, unique_rows
+from shiguan.errors import RefusedError, shown
+from shiguan.evaluation.json_lines import field_of, file_hash, name_of, read_json_lines, unique_rows
+from shiguan.tenants import odd_value
 
 UNKNOWN = "und"  # the language of a question that names none, in the words of BCP 47
 
@@ -129,15 +131,20 @@ def _question(name: str, row: dict[str, Any], place: str) -> Question:
     if row.get("text") is None and row.get("question") is None and row.get("turns"):
         *history, last = _turns(row["turns"], place)
         text = last["content"]
+        if last["role"] != "user":
+            raise RefusedError(f"{place}: the last turn must be of `user`, for it is the question. Correct the line.")
     else:
-        text, history = _text_of(row, ("text", "question"), place), _turns(row.get("history") or [], place)
+        text, history = _text_of(row, ("text", "question"), place), _turns(row.get("history"), place)
         if not text.strip():
             raise RefusedError(f"{place} has an empty question. Write one, or remove the line.")
     answers = row.get("answers") or []
     if not isinstance(answers, list) or not all(isinstance(item, str) and item.strip() for item in answers):
         raise RefusedError(f"{place}: `answers` must be a list of texts, got {answers!r:.60}. Correct the line.")
-    stratum = str(row.get("type") or _meta(row).get("stratum") or "")
-    language = str(row.get("language") or row.get("lang") or _meta(row).get("lang") or UNKNOWN)
+    about = {
+        "type": row.get("type") or _meta(row).get("stratum") or "",
+        "language": row.get("language") or row.get("lang") or _meta(row).get("lang") or UNKNOWN,
+    }
+    stratum, language = (name_of(about, (name,), place) for name in about)
     return Question(name, text, answers=answers, history=history, stratum=stratum, language=language)
 
 
@@ -146,12 +153,13 @@ def _meta(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _turns(turns: Any, place: str) -> list[dict[str, Any]]:
+    turns = [] if turns is None else turns
     if not isinstance(turns, list) or not all(isinstance(turn, dict) for turn in turns):
         raise RefusedError(f'{place}: expected a list of turns {{"role", "content"}}, got {turns!r:.80}. Correct it.')
-    return [
-        {"role": str(field_of(turn, ("role",), place)), "content": _text_of(turn, ("content", "text"), place)}
-        for turn in turns
-    ]
+    for turn in turns:
+        if field_of(turn, ("role",), place) not in ("user", "assistant"):
+            raise RefusedError(f"{place}: a turn is of `user` or `assistant`, got {turn['role']!r:.60}. Correct it.")
+    return [{"role": turn["role"], "content": _text_of(turn, ("content", "text"), place)} for turn in turns]
 
 
 def _text_of(row: dict[str, Any], names: tuple[str, ...], place: str) -> str:
@@ -162,16 +170,35 @@ def _text_of(row: dict[str, Any], names: tuple[str, ...], place: str) -> str:
     return text
 
 
+class _Gold(BaseModel, extra="forbid"):
+    """What a line may say of a passage; the words at its place, as `text`, are for people."""
+
+    quote: StrictStr = ""
+    source: StrictStr | StrictInt = Field("", validation_alias=AliasChoices("source", "doc_id"))
+    start: StrictInt = 0
+    end: StrictInt = 0
+    text: StrictStr = ""
+
+    @model_validator(mode="after")
+    def _can_be_found(self) -> Self:
+        placed = bool({"start", "end"} & self.model_fields_set)
+        known = self.quote.strip() or (placed and self.source)
+        if not known or (placed and not 0 <= self.start < self.end):
+            raise ValueError("it has neither words nor a place")
+        return self
+
+
 def _gold_passages(listed: Any, place: str) -> Iterator[GoldPassage]:
-    for item in listed if isinstance(listed, list) else [listed] if listed else []:
-        one = item if isinstance(item, dict) and isinstance(listed, list) else {}
-        quote, source = str(one.get("quote") or ""), str(one.get("source") or one.get("doc_id") or "")
-        start, end = one.get("start"), one.get("end")
-        spans = ((start, end),) if type(start) is int and type(end) is int and 0 <= start < end else ()
-        if not quote.strip() and not (source and spans):
+    for item in listed if isinstance(listed, list) else [] if listed is None else [str(listed)]:
+        given = {name: value for name, value in item.items() if value is not None} if isinstance(item, dict) else item
+        try:
+            one = _Gold.model_validate(given)
+        except ValidationError as error:
+            fault = error.errors()[0]
             wanted = f'{place}: `gold` must be a list of {{"quote"}} or {{"doc_id", "start", "end"}}'
-            raise RefusedError(f"{wanted}, got {item!r:.60}. Correct the line.")
-        yield GoldPassage(quote, source, spans)
+            where = f" (`{fault['loc'][0]}`: {fault['msg']})" if fault["loc"] else ""
+            raise RefusedError(f"{wanted}, got {shown(item)}{where}. Correct the line.") from error
+        yield GoldPassage(one.quote, str(one.source), ((one.start, one.end),) if one.end else ())
 
 
 def read_retrieval_set(
@@ -192,7 +219,7 @@ def read_retrieval_set(
     - qrels: `{"query_id", "doc_id", "score"}`; a score of 0 means that the document was judged not relevant
     """
     rows = unique_rows(corpus, "document")
-    documents = {name: len(str(field_of(row, ("text",), place))) for place, name, row in rows}
+    documents = {name: len(_text_of(row, ("text",), place)) for place, name, row in rows}
     lines = {name: (place, row) for place, name, row in unique_rows(queries, "question")}
     # A broken question is refused whether it is asked or not.
     questions = {name: _question(name, row, place) for name, (place, row) in lines.items()}
@@ -228,10 +255,10 @@ def _read_grades(qrels: Path, documents: Container[str], questions: Iterable[str
     judged: dict[str, dict[str, float]] = {name: {} for name in questions}
     for number, row in read_json_lines(qrels):
         place = f"{qrels}, line {number}"
-        query_id, doc_id = (str(field_of(row, (name,), place)) for name in ("query_id", "doc_id"))
+        query_id, doc_id = (name_of(row, (name,), place) for name in ("query_id", "doc_id"))
         grade = field_of(row, ("score",), place)
-        if isinstance(grade, bool) or not isinstance(grade, int | float) or not grade >= 0:
-            raise RefusedError(f"{place}: the score must be a number of at least 0, got {grade!r}. Correct it.")
+        if isinstance(grade, bool) or not isinstance(grade, int | float) or not grade >= 0 or odd_value(grade):
+            raise RefusedError(f"{place}: the score must be a number of at least 0, got {shown(grade)}. Correct it.")
         if query_id not in judged or doc_id not in documents:
             missing = f"document `{doc_id}`" if query_id in judged else f"question `{query_id}`"
             raise RefusedError(f"{place}: there is no {missing}. Give the files that belong together.")

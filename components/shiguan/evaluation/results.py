@@ -48,7 +48,10 @@ def _check_configuration(folder: Path, configuration: dict[str, Any]) -> None:
             raise RefusedError(f"{folder} holds files and no run, and some might be replaced. Name another `--output`.")
         write_json(path, configuration)
         return
-    earlier = json.loads(path.read_text(encoding="utf-8"))
+    try:
+        earlier = dict(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, TypeError) as error:
+        raise RefusedError(f"{path} is broken: {error}. Name another `--output`, or remove the folder.") from error
     if earlier != configuration:
         changed = ", ".join(f"`{name}`" for name in configuration if earlier.get(name) != configuration[name])
         raise RefusedError(

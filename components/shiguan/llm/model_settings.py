@@ -170,8 +170,9 @@ def read_model_roles(section: dict[str, Any] | None) -> ModelRoles:
         raise ValueError(f"`models{where}`: {problem}. docs/models.md shows the section.") from None
 
 
-_Count = Annotated[int | None, Field(ge=0, strict=True)]
-_Amount = Annotated[float | None, Field(ge=0, strict=True, allow_inf_nan=False)]
+_MOST = 1_000_000_000  # more, in seconds some thirty years, is a mistake, and a longer number cannot be written
+_Count = Annotated[int | None, Field(ge=0, le=_MOST, strict=True)]
+_Amount = Annotated[float | None, Field(ge=0, le=_MOST, strict=True, allow_inf_nan=False)]
 
 
 class Budget(BaseModel, extra="forbid", frozen=True):
@@ -205,5 +206,5 @@ def read_budget(given: Any) -> Budget:
         place = ".".join(str(step) for step in fault["loc"])
         raise RefusedError(
             f"The budget cannot be used: `{place or 'budget'}` is {shown(fault['input'])}. Expected `calls`, a "
-            "whole number, and `seconds`, a number, neither below 0. Correct it."
+            f"whole number, and `seconds`, a number, neither below 0 nor above {_MOST:,}. Correct it."
         ) from None

@@ -19,7 +19,7 @@ from haystack.dataclasses import ByteStream
 from pydantic import TypeAdapter
 
 from shiguan.engine.library import IngestedFile, Library
-from shiguan.errors import ConfigurationError, ShiguanError, StoreFullError
+from shiguan.errors import ConfigurationError, ShiguanError, StoreError, StoreFullError
 from shiguan.resources import check_free_space, write_json
 from shiguan.serving import telemetry
 from shiguan.serving.error_replies import ApiError, as_api_error
@@ -190,7 +190,10 @@ class IngestJobs:
         try:
             record = self.folder.add(tenant_id, source, content)
         except (OSError, StoreFullError) as error:
-            raise as_api_error(error) from error
+            told = as_api_error(error)
+            if told.kind == "storage_full":
+                raise told from error
+            raise StoreError(f"The upload cannot be kept: {error}") from error
         for earlier in self._waiting(tenant_id, source):
             if earlier.id < record.id and earlier.state == "queued":
                 self._keep(replace(earlier, state="superseded"))

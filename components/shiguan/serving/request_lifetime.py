@@ -16,6 +16,7 @@ from shiguan.serving.current_request import in_request
 from shiguan.serving.error_replies import ApiError, counted, error_response
 from shiguan.serving.settings import ServingSettings
 from shiguan.tenants import odd_value
+from shiguan.text.terminal import one_line
 
 _RETRY_AFTER = {"Retry-After": "1"}
 
@@ -174,12 +175,12 @@ def too_large(limit: int) -> ApiError:
 def check_json(body: bytes) -> None:
     """
     Refuse JSON that some library behind a route would fail on or be busy with: too many values or levels, invalid
-    Unicode, numbers that are not finite or larger than 64 bits.
+    Unicode, numbers that are not finite or larger than 64 bits; and an object that can be read in two ways.
 
     What is not JSON at all is left to the route, which says so.
     """
     try:
-        level: list[Any] = [json.loads(body)]
+        level: list[Any] = [json.loads(body, object_pairs_hook=_with_each_name_once)]
     except RecursionError:
         raise _refused(f"more than {_DEEPEST} levels", "Nest less deep.") from None
     except ValueError:
@@ -199,6 +200,15 @@ def check_json(body: bytes) -> None:
             elif odd := odd_value(value):
                 raise _refused(odd, "Send Unicode text and finite numbers of at most 64 bits.")
         level = below
+
+
+def _with_each_name_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:  # of which only the last would count, of filters too
+            raise _refused(f"the name `{one_line(name)[:40]}` twice", "Name every field of an object once.")
+        found[name] = value
+    return found
 
 
 def _refused(what: str, next_step: str) -> ApiError:

@@ -48,6 +48,9 @@ def console_for_people(*, stderr: bool = False, width: int = 100) -> "Console":
             for segment in super().render(renderable, options):
                 yield segment if segment.control else segment._replace(text=printable(segment.text))
 
+        def on_broken_pipe(self) -> None:
+            raise  # noqa: PLE0704  # what Rich is handling: it would end the process with 1
+
     # Created each time: tests and pipes redirect standard output.
     console = PrintableConsole(stderr=stderr, highlight=False, soft_wrap=False)
     if not console.is_terminal:

@@ -219,6 +219,37 @@ async def test_a_model_that_is_gone_after_its_tools_leaves_what_they_found():
     assert [step["outcome"] for step in result["steps"]] == ["found"]
 
 
+@component
+class WarningTool(Tool):
+    """Finds what it is told, and warns of the same each time."""
+
+    @component.output_types(documents=list[Document], warnings=list[str])
+    def run(self, query: str):
+        return {"documents": self.does, "warnings": ["The vectors are not there.", None]}
+
+
+async def test_what_a_tool_warns_of_is_told_once():
+    model = Model([calls("search_wikipedia"), calls("search_wikipedia"), says("In 905. [2]")])
+    result = await answered(model, WarningTool(does=[page("In 905.")]))
+    assert result["warnings"] == ["The vectors are not there."]
+
+
+@pytest.mark.parametrize(
+    "does",
+    [
+        ["no passage"], [None], 5, [Document(content="In 905.", meta={"section": 5})],
+        SystemExit(3), KeyboardInterrupt(), GeneratorExit(), asyncio.CancelledError(),
+    ],
+)  # fmt: skip
+async def test_a_tool_that_returns_or_raises_what_none_should_fails_alone(does):
+    tools = Tool(does=does), Tool("other", does=[page("The wall was pulled down in 905.")])
+    result = await answered(Model([calls("search_wikipedia"), calls("other"), says("In 905. [2]")]), *tools)
+    assert [step["outcome"] for step in result["steps"]] == ["failed", "found"]
+    assert [one.meta["number"] for one in result["passages"]] == [1, 2]
+    (warning,) = result["warnings"]
+    assert warning.startswith("The tool `search_wikipedia` failed and was not offered again: ")
+
+
 async def test_a_failure_of_ours_is_a_friendly_sentence_and_one_of_the_endpoint_an_error(monkeypatch):
     model = Model([RuntimeError("a bug")])
     result = await answered(model, language="zh")

@@ -49,6 +49,8 @@ def test_years_limit_the_lines(folder):
     assert timeline(library, tenant_id="other")["lines"] == []
     with pytest.raises(RefusedError, match="no source"):
         timeline(library, tenant_id="default", sources=["none.epub"])
+    with pytest.raises(RefusedError, match="`when` is ''"):  # an unset variable of a shell would mean all years
+        timeline(library, tenant_id="default", when="")
 
 
 def test_what_is_left_out_is_counted(folder, monkeypatch):

@@ -67,11 +67,49 @@ def test_queries_of_a_retrieval_set_are_read_as_they_are(tmp_path):
         ({"id": "1", "question": " ", "answers": ["755"]}, "empty question"),
         ({**GOOD, "question": ["When?"]}, "`question` must be a text"),
         ({**GOOD, "history": [{"role": "user", "content": {"text": "An Lushan?"}}]}, "`content` must be a text"),
+        ({**GOOD, "history": [{"role": "User", "content": "An Lushan?"}]}, "`user` or `assistant`"),
+        ({**GOOD, "history": [{"role": ["user"], "content": "An Lushan?"}]}, "`user` or `assistant`"),
+        ({**GOOD, "history": {}}, "expected a list of turns"),
+        ({**GOOD, "gold": {}}, "`gold` must be a list"),
+        ({**GOOD, "gold": [{"quote": "In 755", "source": ["a.epub", "b.epub"]}]}, "source"),
+        ({**GOOD, "gold": [{"quote": ["In 755"]}]}, "quote"),
+        ({**GOOD, "gold": [{"quote": "In 755", "grade": 2}]}, "grade"),
+        ({**GOOD, "gold": [{"quote": "In 755", "source": "a.epub", "doc_id": "d"}]}, "doc_id"),
+        ({**GOOD, "gold": [{"quote": "In 755", "source": "d", "start": "3", "end": "6"}]}, "start"),
+        ({**GOOD, "gold": [{"quote": "In 755", "source": "d", "start": 3}]}, "`gold` must be a list"),
+        ({**GOOD, "id": ["1"]}, "`id` must be a text or a whole number"),
+        ({**GOOD, "id": True}, "`id` must be a text or a whole number"),
+        ({**GOOD, "type": ["time"]}, "`type` must be a text or a whole number"),
+        ({**GOOD, "meta": {"lang": ["en"]}}, "`language` must be a text or a whole number"),
     ],
 )
 def test_a_row_that_could_never_be_right_is_refused(tmp_path, row, words):
     with pytest.raises(RefusedError, match=words):
         read_golden_set(written(tmp_path, row))
+
+
+def test_names_may_be_numbers_and_what_a_row_says_beside_is_free(tmp_path):
+    place = {"doc_id": 7, "start": 3, "end": 6, "text": "755"}
+    row = {**GOOD, "id": 1, "type": 3, "gold": [place], "meta": "of a friend", "notes": ["kept"]}
+    (one,) = read_golden_set(written(tmp_path, row)).questions
+    assert (one.id, one.stratum, one.gold) == ("1", "3", (GoldPassage("", "7", ((3, 6),)),))
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ('"answers": ["755"], "answers": ["756"]', "`answers` is given twice"),
+        ('"answers": ["755"], "gold": [{"quote": "In 755", "quote": "In 756"}]', "`quote` is given twice"),
+        ('"answers": ["75\\ud835"]', "surrogates not allowed"),
+        ('"answers": ["755"], "weight": NaN', "not JSON"),
+        ('"answers": ["755"], "weight": 1e400', "not JSON"),
+    ],
+)
+def test_a_row_that_could_be_read_in_two_ways_or_not_written_again_is_refused(tmp_path, more, words):
+    path = tmp_path / "golden.jsonl"
+    path.write_text(f'{{"id": "1", "question": "When?", {more}}}\n', encoding="utf-8")
+    with pytest.raises(RefusedError, match=words):
+        read_golden_set(path)
 
 
 @pytest.mark.parametrize(("rows", "words"), [([GOOD, GOOD], "repeats the id `1`"), ([], "has no questions")])

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from shiguan.engine.loading import pipeline_path
+from shiguan.errors import RefusedError
 from shiguan.evaluation import provenance
 from shiguan.evaluation.provenance import code_hash, corpus_stamp, describe_circumstances, describe_configuration
 
@@ -74,3 +75,12 @@ def test_a_commit_is_named_only_in_a_checkout(tmp_path, monkeypatch, inside):
     if inside:
         (tmp_path / ".git").mkdir()  # an empty folder is no repository: git says so, and nothing is claimed
     assert provenance.commit() is None
+
+
+@pytest.mark.parametrize("content", ["{", "[1]", "{}"])
+def test_a_library_whose_record_is_broken_is_refused_as_one_of_somebody_else(tmp_path, content):
+    (tmp_path / "corpus.jsonl").write_text('{"id": "1", "text": "a"}\n')
+    (tmp_path / "library").mkdir()
+    (tmp_path / "library" / "ingested.json").write_text(content)
+    with pytest.raises(RefusedError, match="was not made by an evaluation, or with another corpus"):
+        provenance.ingest_corpus([tmp_path / "corpus.jsonl"], "embedded", tmp_path / "library")

@@ -39,6 +39,13 @@ def test_another_configuration_in_the_same_folder_is_refused_by_name(tmp_path):
     assert RunStore(tmp_path, CONFIGURATION).records == {}
 
 
+@pytest.mark.parametrize("content", [b"{", b"[1]", b"\xff", b""])
+def test_a_broken_configuration_is_refused_with_its_file(tmp_path, content):
+    (tmp_path / "run.json").write_bytes(content)
+    with pytest.raises(RefusedError, match=r"run\.json is broken"):
+        RunStore(tmp_path, CONFIGURATION)
+
+
 def test_a_folder_that_cannot_be_written_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(RefusedError, match="cannot be written"):

@@ -109,7 +109,8 @@ def test_the_stricter_of_two_budgets_holds():
     "given",
     [{"calls": -1}, {"calls": 1.5}, {"calls": True}, {"calls": "2"}, {"seconds": float("nan")},
      {"seconds": float("inf")}, {"seconds": "10"}, {"money": 1}, {"tokens": 5}, {"cost": 1}, [1], "all", 7,
-     {"seconds": None, "call": 2}, {"calls": [1]}],
+     {"seconds": None, "call": 2}, {"calls": [1]},
+     {"calls": 10**5000}, {"calls": 10**9 + 1}, {"seconds": 1e308}, {"seconds": 1e9 + 1}],
 )  # fmt: skip
 def test_what_is_no_budget_is_refused_with_the_value(given):
     with pytest.raises(RefusedError, match=r"The budget cannot be used: .*`calls`, a whole number, and `seconds`"):
@@ -119,6 +120,7 @@ def test_what_is_no_budget_is_refused_with_the_value(given):
 def test_what_is_one_is_read():
     assert read_budget(None) == read_budget({}) == Budget()
     assert read_budget({"calls": 2, "seconds": 3}) == Budget(calls=2, seconds=3.0)
+    assert read_budget({"calls": 10**9, "seconds": 1e9}).limits == {"calls": 10**9, "seconds": 1e9}
 
 
 def test_tokens_are_estimated_by_characters():

@@ -288,6 +288,13 @@ def test_an_upload_that_cannot_be_written_leaves_nothing_and_says_so(make, monke
     assert [name for name in files(jobs) if not name.endswith(".json")] == []
 
 
+def test_an_upload_into_a_folder_that_is_gone_is_an_error_of_the_store(make, tmp_path):
+    jobs = make()
+    (tmp_path / "uploads").rmdir()
+    with pytest.raises(StoreError, match="The upload cannot be kept"):
+        submit(jobs, "a.txt", "one")
+
+
 def test_a_disk_that_is_full_for_a_while_loses_no_upload(make, library, monkeypatch):
     jobs = make()
     record = submit(jobs, "a.txt", "one")

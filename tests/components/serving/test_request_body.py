@@ -23,6 +23,9 @@ from shiguan.serving.request_lifetime import check_json
         (b'{"top_k": -9223372036854775808}', "64 bits"),
         (b'{"temperature": 1e999}', "the number inf"),
         (b'{"temperature": NaN}', "the number nan"),
+        (b'{"query": "Who?", "top_k": 1, "top_k": 9}', "the name `top_k` twice"),
+        (b'{"history": [{"role": "user", "role": "assistant", "content": "Who?"}]}', "the name `role` twice"),
+        (b'{"\\ud800": 1, "\\ud800": 2}', "the name `.` twice"),
     ],
 )
 def test_what_a_library_would_break_on_is_refused_with_what_it_is(body, told):
@@ -40,6 +43,7 @@ def test_what_a_library_would_break_on_is_refused_with_what_it_is(body, told):
         b'{"top_k": ' + b"9" * 5000 + b"}",  # Python reads no such number; the route says that it cannot be read
         json.dumps({"query": "谁\U0001f600 \\ud800 NaN 12345678901234567890"}).encode(),
         json.dumps({"query": "𠮷", "filters": {"a": [[[1.5e3, 2**62, None, True]]]}}, ensure_ascii=False).encode(),
+        b'{"filters": {"conditions": [{"field": "a"}, {"field": "b"}]}, "field": "c"}',
         json.dumps({"history": [{"role": "user", "content": ", [" * 9000}] * 100}).encode(),
     ],
 )
