@@ -8,10 +8,10 @@ import openai
 import pytest
 from haystack.dataclasses import ChatMessage
 from tests.doubles.served_app import Served
+from tests.doubles.small_library import own_library
 from tests.doubles.stand_in_llm import StandInLlm
 from tests.doubles.stand_in_script import Fault
 
-from shiguan.engine.library import Library
 from shiguan.engine.runner import Runner
 from shiguan.errors import EndpointError, RefusedError
 from shiguan.llm.calls import no_answer_error
@@ -34,13 +34,10 @@ CHAT = {"model": "shiguan-simple", "messages": [{"role": "user", "content": QUES
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("library")
-    book, note = folder / "mysql.md", folder / "tea.txt"
-    book.write_text(f"# MySQL 手册\n\n## 性能\n\n{TEXT}\n", encoding="utf-8")
-    note.write_text("茶叶用八十度的水冲泡，三分钟即可。", encoding="utf-8")
-    done = Library(data_dir=folder / "data").ingest([book, note], tenant_id=TENANT)
-    assert [one.parents for one in done] == [1, 1]
-    return folder / "data"
+    texts = {
+        "mysql.md": f"# MySQL 手册\n\n## 性能\n\n{TEXT}\n", "tea.txt": "茶叶用八十度的水冲泡，三分钟即可。",
+    }  # fmt: skip
+    return own_library(tmp_path_factory.mktemp("library"), **{TENANT: texts})
 
 
 @pytest.fixture(scope="module")
