@@ -211,6 +211,24 @@ def stand_in_llm():
         yield llm
 
 
+@pytest.fixture
+def services():
+    """CBDB and Wikipedia over real HTTP on this machine."""
+    from tests.doubles.stand_in_services import StandInServices
+
+    with StandInServices() as services:
+        yield services
+
+
+@pytest.fixture(scope="module")
+def reading():
+    """What reads a file into parents, as the embedded ingest does."""
+    from shiguan.ingest.conversion import Conversion
+
+    definition, _ = loading.load_ingest("embedded", outputs=["parents"])
+    return Conversion(definition)
+
+
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
     """The folder of a library of four short texts, for the tests of a module."""

@@ -2,12 +2,12 @@
 
 import os
 import re
-import sys
 from pathlib import Path
 
 import pytest
+from examples.build_book import build_book
 from tests.doubles.page_site import ask
-from tests.doubles.server_process import ROOT, ServerProcess
+from tests.doubles.server_process import ServerProcess
 from tests.doubles.stand_in_llm import StandInLlm
 
 pytestmark = pytest.mark.browser
@@ -25,11 +25,6 @@ ANSWER = (
 
 @pytest.fixture(scope="module")
 def book(tmp_path_factory):
-    sys.path.insert(0, str(ROOT / "examples"))
-    try:
-        from build_book import build_book
-    finally:
-        sys.path.pop(0)
     return build_book(tmp_path_factory.mktemp("book") / "an-lushan-rebellion.epub")
 
 

@@ -1,12 +1,11 @@
 """Replies that are too long, compressed or sent on elsewhere end with an error as they come."""
 
 import gzip
-import socket
-import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import httpx
 import pytest
+from tests.doubles.local_server import LocalHandler, LocalServer
 
 from shiguan.bounded_http import UnwantedReplyError, bounded, unwanted
 
@@ -16,29 +15,18 @@ def server(*parts, more=False):
     """Send these bytes to whoever connects; `more` sends the last ones for ever."""
     sent = [0]
 
-    def answer(listening):
-        while True:
-            try:
-                connection, _ = listening.accept()
-            except OSError:
-                return
-            with connection:
-                connection.recv(65536)
-                try:
-                    for part in parts:
-                        connection.sendall(part)
-                    while more:
-                        connection.sendall(parts[-1])
-                        sent[0] += len(parts[-1])
-                except OSError:
-                    pass
+    class Handler(LocalHandler):
+        def do_GET(self):
+            self.close_connection = True
+            with suppress(OSError):
+                for part in parts:
+                    self.connection.sendall(part)
+                while more:
+                    self.connection.sendall(parts[-1])
+                    sent[0] += len(parts[-1])
 
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        thread = threading.Thread(target=answer, args=(listening,))
-        thread.start()
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}/", sent
-        listening.shutdown(socket.SHUT_RDWR)
-        thread.join()
+    with LocalServer(Handler) as serving:
+        yield serving.url, sent
 
 
 async def get(url, most=1_000):

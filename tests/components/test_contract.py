@@ -169,6 +169,7 @@ REFUSED = [
         {}, {"type": RANKER["type"]}, {**RANKER, "init_parameters": {"model": 7}}, {**RANKER, "type": "os.system"},
     )),
     (CitationExtractor, {"closest_below": 1.1}, "`closest_below` must be 0 to 1, got 1.1"),
+    (CitationExtractor, {"closest_below": -0.1}, "`closest_below` must be 0 to 1, got -0.1"),
     (ContextBuilder, {"token_budget": 0}, "token_budget"),
     (ContextBuilder, {"strategy": "all"}, "`strategy` must be one of truncate"),
     (ContextBuilder, {"style": "none"}, "`style` must be one of tags"),

@@ -1,15 +1,13 @@
 """What the stand-ins for Elasticsearch and Qdrant share: a real HTTP server on this machine that writes down requests."""
 
-import contextlib
 import json
-import socket
 import threading
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from tests.doubles import specifications
+from tests.doubles.local_server import LocalHandler, LocalServer
 
 
 @dataclass
@@ -48,11 +46,10 @@ class RecordingServer:
         self.late = 0.0
         self.lock = threading.RLock()
         self._stopping = threading.Event()
-        self._server = _Server(("127.0.0.1", 0), _handler(self))
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+        self._server = LocalServer(_handler(self))
 
     def __enter__(self):
-        self._thread.start()
+        self._server.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -65,18 +62,12 @@ class RecordingServer:
     def start_again(self) -> None:
         """Open the port again after `stop`; what was kept is there."""
         self._stopping.clear()
-        self._server = _Server(self._server.server_address, _handler(self))
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
-        self._thread.start()
+        self._server = LocalServer(_handler(self), self._server.server_address).__enter__()
 
     def stop(self) -> None:
         """Close the port and every connection; a second call does nothing."""
         self._stopping.set()
-        if self._thread.is_alive():
-            self._server.shutdown()
-            self._thread.join()
-            self._server.hang_up()
-            self._server.server_close()
+        self._server.stop()
 
     def hang_up(self) -> None:
         """Reset every connection, as a server does that stops."""
@@ -84,7 +75,7 @@ class RecordingServer:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}"
+        return self._server.url
 
     def sent(self, method: str, path: str) -> list[Request]:
         """The requests of a method to a path that ends so."""
@@ -109,40 +100,8 @@ class RecordingServer:
                 return Reply({"error": f"the stand-in failed: {error}"}, status=500)
 
 
-class _Server(ThreadingHTTPServer):
-    """One thread for each connection; clients keep theirs open, and stopping ends them."""
-
-    daemon_threads = False  # with block_on_close: no thread outlives a test
-
-    def __init__(self, *arguments: Any) -> None:
-        self._open: set[socket.socket] = set()
-        super().__init__(*arguments)
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        self._open.add(request)
-        super().process_request(request, client_address)
-
-    def shutdown_request(self, request: Any) -> None:
-        self._open.discard(request)
-        super().shutdown_request(request)
-
-    def hang_up(self) -> None:
-        for connection in list(self._open):
-            with contextlib.suppress(OSError):  # the client was faster
-                connection.shutdown(socket.SHUT_RDWR)
-
-    def handle_error(self, request: Any, client_address: Any) -> None:  # a client that resets is part of the tests
-        pass
-
-
-def _handler(owner: RecordingServer) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
+def _handler(owner: RecordingServer) -> type[LocalHandler]:
+    class Handler(LocalHandler):
         def _serve(self) -> None:
             raw = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
             parts = urlsplit(self.path)

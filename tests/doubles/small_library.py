@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from shiguan.engine.library import IngestedFile, Library
+from shiguan.engine.library import Library
 
 TEXTS = {
     "salt.txt": "The salt monopoly was set up by Diwu Qi in 758. It paid half of the state's income by 780.",
@@ -18,27 +18,31 @@ TEXTS = {
 TENANT = "a"
 
 
-def ingest_small_library(folder: Path) -> Path:
-    """Ingest the texts for the tenant `a` and one text of its own for `b`."""
-    texts = folder / "texts"
-    texts.mkdir()
-    for name, text in TEXTS.items():
-        (texts / name).write_text(text, encoding="utf-8")
-    secret = folder / "secret.txt"
-    secret.write_text("The two-tax reform of tenant b was proposed by Li Mi in 779.", encoding="utf-8")
-    data = folder / "data"
-    library = Library(data_dir=data)
+def own_library(folder: Path, **texts: dict[str, str]) -> Path:
+    """Ingest the texts of each tenant, by the names of their files, into a library in a folder; give its place."""
+    (folder / "texts").mkdir()
+    library = Library(data_dir=folder / "data")
 
-    def ingest() -> list[IngestedFile]:
-        return [*library.ingest(sorted(texts.iterdir()), tenant_id=TENANT), *library.ingest([secret], tenant_id="b")]
+    def ingest() -> None:
+        for tenant_id, own in texts.items():
+            for name, text in own.items():
+                (folder / "texts" / name).write_text(text, encoding="utf-8")
+            files = [folder / "texts" / name for name in sorted(own)]
+            assert all(done.parents and not done.skipped for done in library.ingest(files, tenant_id=tenant_id))
 
     # In a thread, since a fixture of an asynchronous test is set up inside its event loop.
     with ThreadPoolExecutor(1) as pool:
-        results = pool.submit(ingest).result()
-    assert [result.parents for result in results] == [1] * 5
+        pool.submit(ingest).result()
     for store in library.stores.values():
         store.close()
-    return data
+    return folder / "data"
+
+
+def ingest_small_library(folder: Path) -> Path:
+    """Ingest the texts for the tenant `a` and one text of its own for `b`."""
+    return own_library(
+        folder, a=TEXTS, b={"secret.txt": "The two-tax reform of tenant b was proposed by Li Mi in 779."}
+    )
 
 
 def small_library(folder: Path) -> Path:
@@ -67,6 +71,5 @@ def _copy_sparse(source: str, target: str) -> None:
 @cache
 def _ingested() -> "TemporaryDirectory[str]":
     folder = TemporaryDirectory(prefix="small-library-")
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(ingest_small_library, Path(folder.name)).result()
+    ingest_small_library(Path(folder.name))
     return folder

@@ -4,12 +4,11 @@ import json
 import re
 import select
 import socket
-import threading
 import time
 from collections.abc import Iterable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from tests.doubles.local_server import LocalHandler, LocalServer
 from tests.doubles.stand_in_script import Call, Fault
 
 # A token is a Han character, a run of letters or digits with the space before it, or any other character.
@@ -24,54 +23,25 @@ class _StoppedError(Exception):
     """The server stops."""
 
 
-class StandInServer(ThreadingHTTPServer):
-    """One thread for each connection; stopping ends every open call."""
+class StandInServer(LocalServer):
+    """Stopping wakes every call that waits."""
 
-    daemon_threads = False  # with block_on_close: stopping waits for the calls, so no thread outlives a test
-    request_queue_size = 256
-
-    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler], llm: Any) -> None:
+    def __init__(self, port: int, llm: Any) -> None:
         self.llm = llm
         self.stopping, self._stop = socket.socketpair()
-        self._open: set[socket.socket] = set()
-        self._lock = threading.Lock()
-        super().__init__(address, handler)
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        with self._lock:
-            self._open.add(request)
-        super().process_request(request, client_address)
-
-    def shutdown_request(self, request: Any) -> None:
-        with self._lock:
-            self._open.discard(request)
-        super().shutdown_request(request)
+        super().__init__(StandInHandler, ("127.0.0.1", port))
 
     def hang_up(self) -> None:
-        """Wake every waiting call and close every connection, so that the threads can end."""
         self._stop.close()
-        with self._lock:
-            for connection in self._open:
-                try:
-                    connection.shutdown(socket.SHUT_RD)
-                except OSError:
-                    continue  # the client was faster
+        super().hang_up()
 
     def server_close(self) -> None:
         super().server_close()
         self.stopping.close()
 
-    def handle_error(self, request: Any, client_address: Any) -> None:  # a client that resets is part of the tests
-        pass
 
-
-class StandInHandler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # tokens must leave one by one
+class StandInHandler(LocalHandler):
     server: StandInServer
-
-    def log_message(self, *_: Any) -> None:
-        pass
 
     def do_GET(self) -> None:
         llm = self.server.llm

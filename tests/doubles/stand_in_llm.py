@@ -31,7 +31,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.doubles.stand_in_http import StandInHandler, StandInServer
+from tests.doubles.stand_in_http import StandInServer
 from tests.doubles.stand_in_script import Call, Fault, Rule, load_rules
 
 __all__ = ["Call", "Fault", "Rule", "StandInLlm"]
@@ -75,25 +75,18 @@ class StandInLlm:
         self._faults: list[Fault] = []
         self._changed = threading.Condition()
         self._server: StandInServer | None = None
-        self._thread: threading.Thread | None = None
 
     # -- life -------------------------------------------------------------------------------------------------------
 
     def start(self) -> "StandInLlm":
         """Listen on 127.0.0.1 in a thread of its own."""
-        self._server = StandInServer(("127.0.0.1", self.port), StandInHandler, self)
-        self.port = self._server.server_address[1]
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.005}, daemon=True)
-        self._thread.start()
+        self._server = StandInServer(self.port, self).__enter__()
+        self.port = self._server.server_port
         return self
 
     def stop(self) -> None:
-        if self._server is not None and self._thread is not None:
-            self._server.shutdown()
-            self._server.hang_up()
-            self._server.server_close()
-            self._thread.join()
-            self._server = self._thread = None
+        if self._server is not None:
+            self._server.stop()
 
     def __enter__(self) -> "StandInLlm":
         return self.start()

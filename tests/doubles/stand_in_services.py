@@ -12,9 +12,10 @@ Public services on this machine: a database of persons, and an encyclopedia.
 import json
 import threading
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+from tests.doubles.local_server import LocalHandler, LocalServer
 
 WANG = {
     "BasicInfo": {
@@ -66,27 +67,19 @@ class StandInServices:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        return self._server.url
 
     def __enter__(self) -> "StandInServices":
-        handler = type("Handler", (_Handler,), {"services": self})
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-        self._thread.start()
+        self._server = LocalServer(type("Handler", (_Handler,), {"services": self})).__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
         self.stopping.set()
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        self._server.stop()
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(LocalHandler):
     services: StandInServices
-
-    def log_message(self, *_: Any) -> None:
-        pass
 
     def do_GET(self) -> None:
         parts = urlsplit(self.path)

@@ -1,6 +1,5 @@
 """The sample book is an EPUB that any reader accepts, and the same bytes every time."""
 
-import importlib.util
 import os
 import posixpath
 import re
@@ -9,20 +8,11 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+from examples.build_book import build_book
 from lxml import etree
 
 ROOT = Path(__file__).resolve().parents[2]
 OPF = "{http://www.idpf.org/2007/opf}"
-
-
-def _load():
-    spec = importlib.util.spec_from_file_location("build_book", ROOT / "examples" / "build_book.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-build_book = _load().build_book
 
 
 @pytest.fixture(scope="module")

@@ -1,11 +1,11 @@
 """What the README shows of commands is what they print."""
 
-import importlib.util
 import re
 import shlex
 from pathlib import Path
 
 import pytest
+from examples.build_book import build_book
 
 from shiguan.cli import main
 
@@ -26,18 +26,11 @@ def timeless(text):
     return re.sub(r"\d+\.\d+ s\b", "N s", text)
 
 
-def book(folder):
-    spec = importlib.util.spec_from_file_location("build_book", ROOT / "examples" / "build_book.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    folder.mkdir()
-    return module.build_book(folder / "an-lushan-rebellion.epub")
-
-
 @pytest.mark.slow
 def test_every_sample_is_what_its_command_prints(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    book(tmp_path / ".data")
+    (tmp_path / ".data").mkdir()
+    build_book(tmp_path / ".data" / "an-lushan-rebellion.epub")
     found = list(samples(README.read_text(encoding="utf-8")))
     assert len(found) >= 3
     for command, shown in found:

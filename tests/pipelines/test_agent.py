@@ -5,7 +5,6 @@ import json
 import pytest
 from tests.doubles.agent_file import agent_file, outside_tools
 from tests.doubles.small_library import TEXTS
-from tests.doubles.stand_in_services import StandInServices
 
 from shiguan.engine.loading import load_stores
 from shiguan.engine.receipts import replay
@@ -13,12 +12,6 @@ from shiguan.engine.runner import Runner
 
 SORRY = "抱歉，我在查询外部资料库时遇到了一个技术问题，暂时无法获取该信息。我们可以先聊聊其他话题吗？"
 BORN = "王安石生于哪一年？"
-
-
-@pytest.fixture
-def services():
-    with StandInServices() as services:
-        yield services
 
 
 @pytest.fixture

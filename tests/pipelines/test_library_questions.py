@@ -1,11 +1,8 @@
 """What books there are and what a chapter is about are answered in every mode, of the asking tenant's library only."""
 
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
-from tests.doubles.small_library import TENANT, copy_library
+from tests.doubles.small_library import TENANT, copy_library, own_library
 
-from shiguan.engine.library import Library
 from shiguan.engine.runner import Runner
 
 MODES = ["simple", "advanced", "precise", "agent"]
@@ -41,25 +38,8 @@ OUTLINE = [
 
 @pytest.fixture(scope="module")
 def ingested(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("salt")
-    for name, text in {
-        "salt.md": BOOK,
-        "poems.txt": "The moon is bright. The frost is white.",
-        "secret.md": SECRET,
-    }.items():
-        (folder / name).write_text(text, encoding="utf-8")
-
-    def ingest():
-        library = Library(data_dir=folder / "data")
-        own = list(library.ingest([folder / "salt.md", folder / "poems.txt"], tenant_id=TENANT))
-        other = list(library.ingest([folder / "secret.md"], tenant_id="b"))
-        for store in library.stores.values():
-            store.close()
-        return [*own, *other]
-
-    with ThreadPoolExecutor(1) as pool:
-        assert all(result.parents for result in pool.submit(ingest).result())
-    return folder / "data"
+    mine = {"salt.md": BOOK, "poems.txt": "The moon is bright. The frost is white."}
+    return own_library(tmp_path_factory.mktemp("salt"), **{TENANT: mine}, b={"secret.md": SECRET})
 
 
 @pytest.fixture

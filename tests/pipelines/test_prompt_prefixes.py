@@ -4,9 +4,7 @@ import re
 from itertools import pairwise, product, takewhile
 
 import pytest
-from tests.doubles.small_library import TENANT
-
-from shiguan.engine.library import Library
+from tests.doubles.small_library import TENANT, own_library
 
 THEMES = ("salt", "tea", "iron", "copper", "grain", "canal", "horse", "silk")
 QUESTIONS = [
@@ -21,17 +19,13 @@ QUESTIONS = [
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     """Eight chapters on one man's office, each longer than two hundred tokens."""
-    folder = tmp_path_factory.mktemp("office")
     memorial = "Liu Yan wrote in memorial {} that the {} of the canal office be {} before the {} tax."
     about = list(enumerate(product(("bought", "sold"), THEMES), start=1))
     chapters = [
         f"# Of {theme}\n\n" + " ".join(memorial.format(at, theme, verb, other) for at, (verb, other) in about)
         for theme in THEMES
     ]
-    (folder / "office.md").write_text("\n\n".join(chapters), encoding="utf-8")
-    (ingested,) = Library(data_dir=folder / "data").ingest([folder / "office.md"], tenant_id=TENANT)
-    assert ingested.parents >= 8
-    return folder / "data"
+    return own_library(tmp_path_factory.mktemp("office"), **{TENANT: {"office.md": "\n\n".join(chapters)}})
 
 
 @pytest.fixture

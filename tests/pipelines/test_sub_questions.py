@@ -4,8 +4,8 @@ import asyncio
 import threading
 
 import pytest
+from tests.doubles.small_library import own_library
 
-from shiguan.engine.library import Library
 from shiguan.engine.runner import Runner
 from shiguan.llm.prompts import not_found_sentence
 
@@ -44,12 +44,7 @@ def cites(name, text, key):
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    texts = tmp_path_factory.mktemp("texts")
-    for name, text in TEXTS.items():
-        (texts / name).write_text(text, encoding="utf-8")
-    folder = tmp_path_factory.mktemp("library")
-    assert len(list(Library(data_dir=folder).ingest(sorted(texts.iterdir()), tenant_id="a"))) == len(TEXTS)
-    return folder
+    return own_library(tmp_path_factory.mktemp("library"), a=TEXTS)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from tests.security.hostile_files import CANARY, SOUND, hostile_files
 from tests.security.mutant_parts import load
 from tests.security.tenant_mutants import FILES as SHIPPED
 
-from shiguan.checking.pipeline_check import check_pipeline
+from shiguan.checking.pipeline_check import check_in_process, check_pipeline
 from shiguan.engine import loading
 from shiguan.engine.loading import load_pipeline
 from shiguan.errors import ConfigurationError, UnsafePipelineError
@@ -151,7 +151,8 @@ def test_several_findings_are_all_listed(tmp_path):
         assert word in str(report.error)
 
 
-def test_unsafe_deserialization_of_haystack_is_refused_before_a_file_is_read(tmp_path, monkeypatch):
+@pytest.mark.parametrize("check", [check_pipeline, check_in_process])
+def test_unsafe_deserialization_of_haystack_is_refused_before_a_file_is_read(check, tmp_path, monkeypatch):
     monkeypatch.setenv("HAYSTACK_UNSAFE_DESERIALIZATION", "true")
     with pytest.raises(UnsafePipelineError, match="HAYSTACK_UNSAFE_DESERIALIZATION is set to `true`"):
-        check_pipeline(tmp_path / "nothing.yml", "nothing.yml")
+        check(tmp_path / "nothing.yml", "nothing.yml")

@@ -8,7 +8,6 @@ from haystack.dataclasses import ByteStream
 from tests.doubles.epub_builder import chapter
 from tests.security.hostile_sources import TEXT, hostile_sources, page_of_notes
 
-from shiguan.engine.loading import load_ingest
 from shiguan.ingest import conversion
 from shiguan.ingest.epub.notes import BookFile, NoteIndex
 from shiguan.ingest.epub.trees import parse_xhtml
@@ -26,12 +25,6 @@ REFUSED = {"kids_in_circles.pdf": "no text was found in it"}
 def sources():
     """Made where they are asked for: they take seconds, which every other test would wait for, too."""
     return dict(hostile_sources())
-
-
-@pytest.fixture(scope="module")
-def reading():
-    definition, _ = load_ingest("embedded", outputs=["parents"])
-    return conversion.Conversion(definition)
 
 
 def texts(reading, name):

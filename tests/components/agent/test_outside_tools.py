@@ -5,18 +5,12 @@ import json
 
 import pytest
 from tests.doubles.dripping import Dripping
-from tests.doubles.stand_in_services import WANG, StandInServices
+from tests.doubles.stand_in_services import WANG
 
 from shiguan.agent import tools
 from shiguan.agent.cbdb_search import CBDBSearch
 from shiguan.agent.tools import ToolError, WrongArgumentsError
 from shiguan.agent.wikipedia_search import WikipediaSearch
-
-
-@pytest.fixture
-def services():
-    with StandInServices() as services:
-        yield services
 
 
 @pytest.fixture

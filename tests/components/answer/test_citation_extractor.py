@@ -217,16 +217,6 @@ def test_replies_may_be_texts():
     assert given.meta["citations"] == answer("He had 150,000 men [1].").meta["citations"]
 
 
-def test_verdicts_that_come_with_a_reply_count_instead_of_a_check():
-    text = "He had 150,000 men [1]."
-    graded = {"text": "He had 150,000 men.", "verdict": "unsupported", "score": 0.1, "reason": "a judge said so"}
-    unplaced = {"start": 0, "end": 19, "number": None, "parent_id": "", "support": None, "quote": ""}
-    reply = ChatMessage.from_assistant(text, meta={"verdicts": [graded | unplaced]})
-    found = CitationExtractor().run([reply], sources(), "How many?")["answers"][0]
-    assert found.meta["claims"][0]["verdict"] == "unsupported"
-    assert "⚠" in found.data
-
-
 @pytest.mark.parametrize(
     ("text", "query", "added"),
     [

@@ -70,12 +70,6 @@ def test_what_counts_as_doubtful_can_be_set():
     assert run([passage()], confidence=0.99, closest_below=1).meta["status"] == "closest"
 
 
-@pytest.mark.parametrize("risk", [-0.1, 1.1])
-def test_a_probability_is_between_0_and_1(risk):
-    with pytest.raises(ValueError, match=f"`closest_below` must be 0 to 1, got {risk}"):
-        CitationExtractor(closest_below=risk)
-
-
 def test_what_was_found_for_this_question_is_quoted_best_first():
     """Passages that only earlier messages of a conversation show have no score, and are not quoted."""
     earlier = passage(number=1)

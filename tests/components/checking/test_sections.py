@@ -76,10 +76,3 @@ def test_a_number_that_libraries_break_on_is_found_wherever_it_stands(tmp_path, 
     (finding,) = findings
     assert (finding.check, finding.problem, finding.unsafe) == ("reading", f"The file has {odd}.", False)
     assert finding.line == len(text.splitlines()) + 1
-
-
-def test_an_unknown_role_is_refused_where_it_stands(tmp_path):
-    path = mode_with(tmp_path, "simple")
-    path.write_text(path.read_text().replace("{generation_kwargs:", "{role: writer, generation_kwargs:"))
-    (finding,) = check_pipeline(path, "mine.yml").findings
-    assert "`role` must be one of answer, answer_strong, helper, judge" in finding.problem

@@ -14,7 +14,9 @@ PASSAGES = [
     Document(content="An Lushan rose at Fanyang in 755. He took Luoyang in the twelfth month.", meta={"number": 1}),
     Document(content="天寶十四載，安祿山反於范陽。玄宗奔蜀。", meta={"number": 2}),
 ]
+QUESTION = "Who rose at Fanyang?"
 ANSWERS = [
+    f"{QUESTION}\n\nAn Lushan rose at Fanyang in 755 [1].",
     "An Lushan rose at Fanyang in 755 [1]. He took Luoyang in the twelfth month [1]. He had three eyes.",
     "An Lushan rose at Fanyang in 755. [1] He took Luoyang in the twelfth month. [1]",
     "安祿山反於范陽。[2]玄宗奔蜀。[2][9]他有三隻眼。",
@@ -26,12 +28,14 @@ ANSWERS = [
     "the twelfth month [1].\n\nAn Lushan rose at Fanyang in 755 [1].",
     "<think>Who? An Lushan rose. </think>An Lushan rose at Fanyang in 755 [1]. <think>And? He took.</think> He took it.",
     "An Lushan rose at Fanyang in 755 [1]. He took Luoyang. <reasoning>He had three eyes. It never ends. No",
+    "### The governor murdered his wife\n\nAn Lushan rose at Fanyang in 755 [1]. The governor (he had three eyes) was old.",
+    "| The governor murdered his wife | An Lushan rose at Fanyang in 755 [1]. |\n\n**Guo Ziyi the Gambler**: He took Luoyang.",
 ]
 
 
 def streamed(pieces):
     """Give the claims and the text that are told of an answer in pieces."""
-    stream, claims, shown = AnswerCheck(PASSAGES), [], ""
+    stream, claims, shown = AnswerCheck(PASSAGES, QUESTION), [], ""
     for piece in pieces:
         if stream.add(piece):
             claims += stream.finished()
@@ -43,7 +47,7 @@ def streamed(pieces):
 
 @cache
 def whole(answer):
-    (found,) = CitationExtractor().run([ChatMessage.from_assistant(answer)], PASSAGES)["answers"]
+    (found,) = CitationExtractor().run([ChatMessage.from_assistant(answer)], PASSAGES, QUESTION)["answers"]
     return found
 
 
@@ -54,7 +58,8 @@ def test_however_it_is_cut_the_claims_are_those_of_the_whole_answer(answer, data
     cuts = sorted(data.draw(st.sets(st.integers(1, len(answer) - 1), max_size=30)))
     pieces = [answer[start:end] for start, end in zip([0, *cuts], [*cuts, len(answer)], strict=True)]
     found = whole(answer)
-    claims, _ = streamed(pieces)
+    claims, shown = streamed(pieces)
+    assert shown.split() == found.data.split()
     assert [claim["index"] for claim in claims] == list(range(len(claims)))
     bare = [{key: value for key, value in claim.items() if key not in ("index", "citations")} for claim in claims]
     assert bare == found.meta["claims"]

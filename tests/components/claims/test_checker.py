@@ -43,8 +43,10 @@ TABLE = [
     ("An Lushan rose in Fanyang in 755 [1].", YES, {1: YES}),
     ("He had a hundred and fifty thousand men under him [1].", YES, {1: YES}),
     ("Grain prices rose fourfold in the capital.", PART, {1: PART}),
+    ("The court rode to Chengdu in the following summer [1].", PART, {1: PART}),
     ("天宝十四载十一月，安禄山反于范阳，众十五万。[3]", YES, {3: YES}),
     ("郭子仪是华州郑县人。[3]", YES, {3: YES}),
+    ("史思明宁死不肯降。[4]", PART, {4: PART}),
     ("755年，安禄山反于范阳。[3]", YES, {3: YES}),
     # numbers
     ("He had 200,000 men under him [1].", AGAINST, {1: AGAINST}),
@@ -89,6 +91,8 @@ TABLE = [
 SHOWN = {
     "The Salt Commission was set up in 758 [1].": {2: YES},
     "Grain prices rose fourfold in the capital.": {1: PART},
+    "The court rode to Chengdu in the following summer [1].": {1: PART},
+    "史思明宁死不肯降。[4]": {4: PART},
     "In the winter of 755 An Lushan rose in Fanyang [2].": {1: YES},
     "史思明不肯降。[3]": {4: YES},
 }
@@ -173,17 +177,21 @@ def test_a_graders_verdict_counts_and_a_mark_of_another_passage_goes():
     assert found["citations"][0]["quote"] == "In the winter of 755 An Lushan rose in Fanyang."
 
 
-def test_a_graded_claim_without_a_mark_gets_that_of_its_passage():
-    for verdict, numbers in ((YES, [1]), (NO, [])):
+def test_a_graded_claim_without_a_mark_gets_that_of_its_passage_and_a_refused_one_loses_its_own():
+    for text, verdict, numbers in (
+        ("The commander turned.", YES, [1]),
+        ("The commander turned.", NO, []),
+        ("He had 150,000 men under him [1].", NO, []),
+    ):
         found = {
-            "text": "The commander turned.",
+            "text": text.replace(" [1]", ""),
             "verdict": verdict,
             "score": 0.9,
             "reason": "",
             "number": 1,
             "support": None,
         }
-        assert [one["number"] for one in cited("The commander turned.", verdicts=[found])["citations"]] == numbers
+        assert [one["number"] for one in cited(text, verdicts=[found])["citations"]] == numbers
 
 
 def test_what_states_nothing_has_no_verdict_and_no_mark():

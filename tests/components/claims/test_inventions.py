@@ -62,20 +62,6 @@ def test_an_invention_is_marked_or_left_out_and_the_truth_beside_it_stays(form, 
     assert left.meta["status"] == "answered"
 
 
-@pytest.mark.parametrize(("form", "key"), INVENTIONS)
-def test_the_stream_gives_what_the_whole_answer_has(form, key):
-    reply = form.format(s=TRUE)
-    stream, told = AnswerCheck(DOCUMENTS, QUESTION), []
-    for letter in reply:
-        if stream.add(letter):
-            told += stream.finished()
-    stream.close()
-    told += stream.finished()
-    whole = shown(reply).meta["claims"]
-    assert [(one["text"], one["verdict"]) for one in told] == [(one["text"], one["verdict"]) for one in whole]
-    assert any(key in one["text"] for one in told)
-
-
 @pytest.mark.parametrize(
     ("reply", "text"),
     [

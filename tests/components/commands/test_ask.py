@@ -190,12 +190,6 @@ def test_a_sentence_that_is_supported_in_part_has_its_reason(capsys):
     assert "He was seen in 757. partial 0.90: the same words, not checked further" in " ".join(out.split())
 
 
-def test_a_refused_question_is_not_repeated(shiguan):
-    code, out, err = shiguan("ask", QUESTION, "--section", "No such heading")
-    assert (code, out) == (2, "")
-    assert "There is no section" in err
-
-
 def test_an_unanswered_question_ends_with_1(shiguan):
     assert shiguan("ask", QUESTION, "--confidence-threshold", "1")[0] == 1
     assert shiguan("ask", QUESTION)[0] == 0

@@ -64,14 +64,6 @@ def test_what_is_no_command_is_named(shiguan):
     assert "There is no `/mode`; /help lists" in shiguan("chat", typed="/mode\n")[2]
 
 
-@pytest.mark.parametrize("question", ["???", "？？", "...", "🙂"])
-@pytest.mark.parametrize("command", ["ask", "search"])
-def test_a_question_without_words_is_not_searched(shiguan, command, question):
-    code, out, err = shiguan(command, question)
-    assert (code, out) == (2, "")
-    assert "has no words. Ask in a sentence" in err
-
-
 def test_what_programs_read_are_answers_alone(shiguan):
     _, out, err = shiguan("chat", "--json", typed="/help\n\n")
     assert (out, "/sources" in err) == ("", True)

@@ -3,12 +3,11 @@
 import hashlib
 import json
 import os
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from tests.doubles.local_server import LocalHandler, LocalServer
 from tests.doubles.started import Started
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -26,19 +25,15 @@ FILES = {
 WANTED = {"config.json", "vocab.txt", "model.safetensors", "1_Pooling/config.json", "2_Dense/pytorch_model.bin"}
 
 
-class Hub(ThreadingHTTPServer):
+class Hub(LocalServer):
     """One repository, `owner/salt`; `served` may differ from what its list states."""
 
     def __init__(self):
-        super().__init__(("127.0.0.1", 0), Handler)
+        super().__init__(Handler)
         self.served, self.asked = dict(FILES), []
-        self.url = f"http://127.0.0.1:{self.server_port}"
 
 
-class Handler(BaseHTTPRequestHandler):
-    def log_message(self, *_):
-        """Say nothing."""
-
+class Handler(LocalHandler):
     def do_HEAD(self):
         self.do_GET()
 
@@ -85,13 +80,8 @@ def _tree():
 
 @pytest.fixture
 def hub():
-    server = Hub()
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with Hub() as server:
+        yield server
 
 
 @pytest.fixture

@@ -74,8 +74,3 @@ def test_why_names_few_of_the_passages_that_have_a_common_word(library, capsys):
     out = capsys.readouterr().out
     assert out.count("  expected  ") == 3
     assert "and 1 more with these words" in out  # fall, census, salt and siege have it
-
-
-def test_why_without_words_is_refused(library, capsys):
-    assert main(["why", "Who?", "--expected", " ", *library]) == 2
-    assert "`--expected` is empty" in capsys.readouterr().err

@@ -144,18 +144,6 @@ async def test_what_was_judged_while_it_was_written_is_not_judged_again(runner, 
     assert set(judged.values()) == {1}
 
 
-@pytest.mark.parametrize("mode", ["simple", "advanced"])
-async def test_a_model_that_goes_round_is_heard_once_and_the_question_over_again_is_no_answer(mode, runner, llm):
-    sentence = "Yang Yan proposed the two-tax reform in 780. [1]"
-    llm.default = f"{QUESTION}\n\n" + f"{sentence}\n\n" * 20
-    events = await told(runner(mode))
-    assert shown(events).strip() == events[-1].data["answer"] == sentence
-    llm.default = QUESTION
-    done = (await told(runner(mode)))[-1].data
-    assert (done["status"], done["citations"]) == ("not_found", [])
-    assert QUESTION not in done["answer"]
-
-
 @pytest.mark.parametrize("mode", ["simple", "advanced", "precise"])
 async def test_without_a_model_the_quotations_are_the_tokens(runners, mode):
     events = await told(runners(mode, "none"))
@@ -278,16 +266,6 @@ async def test_a_model_that_hangs_is_given_up_at_its_limit_and_the_sources_are_q
     assert await asyncio.to_thread(llm.wait_for, lambda llm: llm.disconnects == 1, 20)
 
 
-async def test_a_model_that_stays_down_leaves_quotations_after_its_attempts(runner, llm, monkeypatch):
-    monkeypatch.setattr("shiguan.llm.endpoint.FIRST_WAIT", 0.0)
-    llm.next(times=4, status=500)
-    answer = await runner("simple").ask_async(QUESTION, tenant_id="a")
-    assert (answer["status"], answer["citations"][0]["source"]) == ("quoted", "tax.txt")
-    assert [text for text in answer["metadata"]["warnings"] if text.startswith("No model answered: ")]
-    assert llm.calls == 4
-    assert "127.0.0.1" not in str(answer)
-
-
 async def test_a_slow_stream_that_lives_is_not_given_up(runner, llm):
     llm.time_per_token = 0.05
     events = await told(runner("simple"), limits=TimeLimits(llm=0.6))
@@ -311,14 +289,3 @@ async def test_a_question_that_takes_too_long_says_what_was_at_work(runner, llm)
     last = (await told(runner("simple"), limits=limits))[-1]
     assert (last.name, type(last.error), last.error.stage) == ("error", TimeLimitError, "generator")
     assert await asyncio.to_thread(llm.wait_for, lambda llm: llm.disconnects == 2, 5)
-
-
-async def test_what_was_worked_out_is_neither_told_nor_shown(runner, llm):
-    question = "Why was the two-tax reform proposed, and how was it collected?"
-    llm.rule("First work it out briefly", f"<thinking>[1] says 780. Li Mi thought of it.</thinking>\n{GOOD}")
-    events = await told(runner("advanced"), question)
-    answer = events[-1].data
-    assert shown(events) == answer["answer"]
-    assert answer["answer"].startswith("Yang Yan proposed the two-tax reform in 780")
-    assert "Li Mi" not in str([event.data for event in events])
-    assert any("First work it out briefly" in prompt for prompt in llm.prompts)

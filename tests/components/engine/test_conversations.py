@@ -2,11 +2,11 @@
 
 import shutil
 import threading
-from dataclasses import replace
 
 import pytest
 from haystack import Document, GeneratedAnswer, component
 from haystack.document_stores.in_memory import InMemoryDocumentStore
+from tests.components.memory.conftest import DocumentEmbedder, TextEmbedder
 
 from shiguan.conversations import Turn
 from shiguan.engine.conversations import ConversationKeeper, turn_of
@@ -19,20 +19,6 @@ from shiguan.stores.embedded.sqlite_conversation_store import SQLiteConversation
 from shiguan.tenants import of_tenant
 
 TURN = Turn("How did the fire start?", "In a bakery.")
-
-
-@component
-class TextEmbedder:
-    @component.output_types(embedding=list[float])
-    def run(self, text: str):
-        return {"embedding": [float(len(text)), 1.0]}
-
-
-@component
-class DocumentEmbedder:
-    @component.output_types(documents=list[Document])
-    def run(self, documents: list[Document]):
-        return {"documents": [replace(one, embedding=[float(len(one.content)), 1.0]) for one in documents]}
 
 
 @pytest.fixture

@@ -2,10 +2,10 @@
 
 import json
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
+from examples.build_book import build_book
 
 from shiguan.cli import main
 from shiguan.engine.receipts import read_receipt
@@ -16,16 +16,7 @@ QUESTION = "Who shot Yin Ziqi in the left eye?"
 WORDS = "his officer Nan Jiyun shot Yin Ziqi in the left eye"
 
 
-@pytest.fixture(scope="module")
-def build_book():
-    sys.path.insert(0, str(ROOT / "examples"))
-    from build_book import build_book
-
-    sys.path.remove(str(ROOT / "examples"))
-    return build_book
-
-
-def test_each_fate_of_a_source_is_told_rightly(build_book, tmp_path, capsys):
+def test_each_fate_of_a_source_is_told_rightly(tmp_path, capsys):
     pages = tmp_path / "pages"
     shutil.copytree(ROOT / "examples" / "book", pages)
     chapter = pages / "EPUB" / "text" / "ch03.xhtml"

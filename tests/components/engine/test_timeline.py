@@ -2,6 +2,7 @@ import json
 
 import pytest
 from haystack import Document
+from tests.doubles.small_library import own_library
 
 from shiguan.cli import main
 from shiguan.engine.library import Library
@@ -20,14 +21,8 @@ ROWS = [
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("timeline")
-    file = folder / "qi.jsonl"
-    file.write_text(
-        "".join(json.dumps({"id": str(at), "text": text}, ensure_ascii=False) + "\n" for at, text in enumerate(ROWS)),
-        encoding="utf-8",
-    )
-    list(Library(data_dir=folder / "data").ingest([file], tenant_id="default"))
-    return folder / "data"
+    rows = "".join(json.dumps({"id": str(at), "text": text}, ensure_ascii=False) + "\n" for at, text in enumerate(ROWS))
+    return own_library(tmp_path_factory.mktemp("timeline"), default={"qi.jsonl": rows})
 
 
 def test_lines_are_in_the_order_of_time_and_conversions_are_conversions(folder):

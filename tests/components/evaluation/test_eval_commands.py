@@ -113,11 +113,6 @@ def test_a_pipeline_file_of_ones_own_is_compared_and_a_loss_shuts_the_gate(place
     assert compare([before, before]) == 0
 
 
-def test_what_cannot_be_measured_is_refused_in_a_sentence(capsys):
-    assert main(["eval", "retrieval", "--corpus", "no", "--queries", "no", "--qrels", "no"]) == 2
-    assert "no does not exist" in capsys.readouterr().err
-
-
 def test_a_library_of_other_documents_is_not_measured_on(place, tmp_path, capsys):
     (tmp_path / "library").mkdir()
     (tmp_path / "library" / "something").write_text("else")

@@ -33,24 +33,6 @@ def grade(text, *texts, **options):
     return grader.run([ChatMessage.from_assistant(text)], passages(*(texts or (ENGLISH,))), **options)
 
 
-@pytest.mark.parametrize(
-    ("claim", "source", "verdict"),
-    [
-        ("An Lushan rose against the Tang at Fanyang in the winter of 755 [1].", ENGLISH, "supported"),
-        ("Shi Siming rose against the Tang at Fanyang in the winter of 755 [1].", ENGLISH, "contradicted"),
-        ("His army of 150,000 men lost Luoyang within 33 days [1].", ENGLISH, "partial"),
-        ("His army of 180,000 men took Luoyang within 33 days [1].", ENGLISH, "contradicted"),
-        ("The poet Li Bai drowned while reaching for the moon [1].", ENGLISH, "unsupported"),
-        ("天宝十四载，安禄山反于范阳[1]。", CHINESE, "supported"),
-        ("755年，安禄山在范阳起兵，有十五万人[1]。", CHINESE, "partial"),
-        ("天宝十四载十一月，安禄山反于太原[1]。", CHINESE, "contradicted"),
-        ("李白醉后入水捉月而死，葬于采石[1]。", CHINESE, "unsupported"),
-    ],
-)
-def test_each_claim_gets_its_verdict(claim, source, verdict):
-    assert [one["verdict"] for one in grade(claim, source)["verdicts"]] == [verdict]
-
-
 def test_a_verdict_names_the_span_in_the_stored_passage():
     document = Document(id="p", content=ENGLISH[65:], meta={"number": 4, "cut": [65, len(ENGLISH)]})
     reply = ChatMessage.from_assistant("His army took Luoyang within 33 days [4].")

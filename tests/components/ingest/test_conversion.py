@@ -9,17 +9,10 @@ from haystack.dataclasses import ByteStream
 from tests.doubles.pdf_builder import build_pdf
 
 from shiguan import limited_process
-from shiguan.engine.loading import load_ingest
 from shiguan.ingest import conversion
 
 CIRCLE = b"<html><body><p>x</p>" + b"<b><p>" * 120_000
 HONEST = "In 755 An Lushan rebelled at Fanyang."
-
-
-@pytest.fixture(scope="module")
-def reading():
-    definition, _ = load_ingest("embedded", outputs=["parents"])
-    return conversion.Conversion(definition)
 
 
 def read(reading, data, name, waiting=lambda: None):

@@ -15,9 +15,6 @@ from haystack.dataclasses import ByteStream
 from tests.doubles.docx_builder import DocxBuilder, paragraph, run, table
 from tests.doubles.epub_builder import EpubBuilder, chapter
 
-from shiguan.engine.loading import load_ingest
-from shiguan.ingest import conversion
-
 MOST_LOST = 0.01
 TAGS = re.compile(r"(?s)<(script|style|head|rt|rp|annotation|annotation-xml)\b[^>]*?(?<!/)>.*?</\1>|<!--.*?-->|<[^>]*>")
 PROSE = "In the {}th year the garrison of Fanyang marched south, and 150,000 men followed its banners. 安禄山反于范阳。"
@@ -90,12 +87,6 @@ FILES = sorted(
     for path in (SHARED / folder).rglob("*")
     if path.suffix in {".epub", ".docx", ".html"}
 )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def reading():
-    definition, _ = load_ingest("embedded", outputs=["parents"])
-    return conversion.Conversion(definition)
 
 
 def check(reading, name, data):

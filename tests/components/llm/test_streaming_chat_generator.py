@@ -5,7 +5,6 @@ import json
 import select
 import threading
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import openai
 import pytest
@@ -13,6 +12,7 @@ from haystack.components.generators.chat import OpenAIChatGenerator
 from haystack.components.generators.utils import _serialize_object
 from haystack.dataclasses import ChatMessage, ToolCall
 from haystack.utils import Secret
+from tests.doubles.local_server import LocalHandler, LocalServer
 
 from shiguan.errors import AnswerError
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
@@ -45,63 +45,46 @@ COUNTED = event(choices=[], usage=USAGE)
 WHOLE = [ROLE, *TEXT, END, COUNTED, DONE]
 
 
-class Streamer:
+class Streamer(LocalServer):
     """Serves one list of parts after the other, the last one again and again, each part as a chunk of HTTP."""
 
     def __init__(self):
+        super().__init__(StreamHandler)
         self.streams, self.kind = [WHOLE], "text/event-stream"
         self.calls = 0
         self.bodies = []
         self.left = threading.Event()
-        streamer = self
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            disable_nagle_algorithm = True
 
-            def log_message(self, *_):
-                pass
-
-            def do_POST(self):
-                streamer.bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
-                parts = streamer.streams[min(streamer.calls, len(streamer.streams) - 1)]
-                streamer.calls += 1
-                self.send_response(200)
-                self.send_header("Content-Type", streamer.kind)
-                self.send_header("Transfer-Encoding", "chunked")
-                self.end_headers()
-                for part in parts:
-                    if part is CUT:
-                        self.close_connection = True
-                        return
-                    if part is SILENCE:
-                        select.select([self.connection], [], [], 30)
-                        self.close_connection = True
-                        streamer.left.set()
-                        return
-                    self.wfile.write(b"%x\r\n%s\r\n" % (len(part), part))
-                    self.wfile.flush()
-                self.wfile.write(b"0\r\n\r\n")
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self._server.handle_error = lambda *_: None
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.005})
-        self._thread.start()
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
-
-    def stop(self):
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+class StreamHandler(LocalHandler):
+    def do_POST(self):
+        streamer = self.server
+        streamer.bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
+        parts = streamer.streams[min(streamer.calls, len(streamer.streams) - 1)]
+        streamer.calls += 1
+        self.send_response(200)
+        self.send_header("Content-Type", streamer.kind)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for part in parts:
+            if part is CUT:
+                self.close_connection = True
+                return
+            if part is SILENCE:
+                select.select([self.connection], [], [], 30)
+                self.close_connection = True
+                streamer.left.set()
+                return
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(part), part))
+            self.wfile.flush()
+        self.wfile.write(b"0\r\n\r\n")
 
 
 @pytest.fixture
 def streamer(monkeypatch):
-    serving = Streamer()
-    monkeypatch.setenv("OPENAI_BASE_URL", serving.url)
-    yield serving
-    serving.stop()
+    with Streamer() as serving:
+        monkeypatch.setenv("OPENAI_BASE_URL", serving.url)
+        yield serving
 
 
 async def read(kind, url, prompt=PROMPT, **more):
@@ -390,13 +373,13 @@ async def test_a_listener_that_fails_hangs_up(streamer):
 
 async def test_one_connection_serves_one_call_after_the_other(streamer, monkeypatch):
     opened = []
-    accept = ThreadingHTTPServer.get_request
+    accept = LocalServer.get_request
 
     def counted(self):
         opened.append(1)
         return accept(self)
 
-    monkeypatch.setattr(ThreadingHTTPServer, "get_request", counted)
+    monkeypatch.setattr(LocalServer, "get_request", counted)
     component = ConfiguredChatGenerator()
     for _ in range(3):
         await component.run_async(PROMPT)

@@ -114,8 +114,10 @@ async def test_answers_are_counted_once_streamed_or_not(served):
 
 def test_an_answer_that_was_withheld_is_counted_as_refused_and_costs_are_counted_by_mode():
     for grounding in ("refused", "not_found", None):
-        metadata = {"grounding": grounding, "calls": [{"cost": 0.25}, {"cost": None}]}
+        switches = [{"from": "strong", "to": "cheap", "reason": "rate_limit"}] * (grounding is None)
+        metadata = {"grounding": grounding, "calls": [{"cost": 0.25}, {"cost": None}], "switches": switches}
         telemetry.record_answer({"mode": "mine", "status": "not_found", "metadata": metadata})
     answers = [count("shiguan_answers_total", mode="mine", status=status) for status in ("refused", "not_found")]
     assert answers == [1, 2]
     assert count("shiguan_llm_cost_total", mode="mine") == 0.75
+    assert count("shiguan_model_switches_total", model="strong", reason="rate_limit") == 1

@@ -261,8 +261,3 @@ async def test_the_timeline_takes_years_and_a_question(server):
 async def test_a_search_within_years_reads_only_what_is_dated_in_them(server):
     found = await read(server, f"{PLACE}/search", query="war rose fled", when="755", source="war.md")
     assert [one["section"][-1] for one in found["passages"]] == ["The rising"]
-
-
-async def test_nobody_sees_the_times_of_another_tenant(server):
-    own = await read(server, f"{PLACE}/timeline", who="b")
-    assert "war.md" not in {one["source"] for one in own["lines"]}

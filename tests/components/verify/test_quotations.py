@@ -3,6 +3,7 @@
 from itertools import pairwise
 
 import pytest
+from tests.doubles.small_library import own_library
 
 from shiguan.engine.library import Library
 from shiguan.stores.embedded.shards import close_all_shards
@@ -28,18 +29,10 @@ OATH = "And so they swore the oath upon the river stone."
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("texts")
-    (folder / "whale.md").write_text(WHALE, encoding="utf-8")
-    (folder / "tang.md").write_text(TANG, encoding="utf-8")
     songs = "".join(f"# Song {n}\n\nSong number {n} is about the month {n}. {OATH}\n\n" for n in range(1, 41))
-    (folder / "songs.md").write_text(songs, encoding="utf-8")
-    secret = folder / "secret.txt"
-    secret.write_text("The hidden letter names the traitor as Li Mi of Longxi.", encoding="utf-8")
-    library = Library(data_dir=tmp_path_factory.mktemp("library"))
-    mine = [folder / name for name in ("whale.md", "tang.md", "songs.md")]
-    assert not any(done.skipped for done in library.ingest(mine, tenant_id="a"))
-    assert not any(done.skipped for done in library.ingest([secret], tenant_id="b"))
-    yield library
+    mine = {"whale.md": WHALE, "tang.md": TANG, "songs.md": songs}
+    theirs = {"secret.txt": "The hidden letter names the traitor as Li Mi of Longxi."}
+    yield Library(data_dir=own_library(tmp_path_factory.mktemp("library"), a=mine, b=theirs))
     close_all_shards()
 
 
@@ -145,9 +138,7 @@ def test_a_wrong_place_beside_a_quotation_is_told(search):
 def test_a_work_that_the_passage_quotes_is_no_wrong_place(tmp_path):
     named = "# 魏博\n\n魏博五十馀年不沾皇化，一旦举六州之地来归。《资治通鉴》元和七年十月。\n\n"
     far = f"# 他处\n\n{'其后河北无事。' * 60}田承嗣镇魏博，选募六州骁勇之士五千人为牙军。\n"
-    (tmp_path / "rebellion.md").write_text(named + far, encoding="utf-8")
-    library = Library(data_dir=tmp_path / "library")
-    assert not any(done.skipped for done in library.ingest([tmp_path / "rebellion.md"], tenant_id="a"))
+    library = Library(data_dir=own_library(tmp_path, a={"rebellion.md": named + far}))
     search = QuotationSearch(library.stores, "a")
     quotation = "魏博五十餘年不沾皇化"
     assert search.check(quotation, "据《资治通鉴》：", in_context=True)["verdict"] == "found"

@@ -1,6 +1,7 @@
 """Quotations that run across the notes of a book, or out of them."""
 
 import pytest
+from tests.doubles.small_library import own_library
 
 from shiguan.engine.library import Library
 from shiguan.stores.embedded.shards import close_all_shards
@@ -16,10 +17,7 @@ the bridge.</p>
 
 @pytest.fixture(scope="module")
 def search(tmp_path_factory):
-    page = tmp_path_factory.mktemp("texts") / "page.html"
-    page.write_text(PAGE, encoding="utf-8")
-    library = Library(data_dir=tmp_path_factory.mktemp("library"))
-    assert not any(done.skipped for done in library.ingest([page], tenant_id="a"))
+    library = Library(data_dir=own_library(tmp_path_factory.mktemp("library"), a={"page.html": PAGE}))
     yield QuotationSearch(library.stores, "a")
     close_all_shards()
 

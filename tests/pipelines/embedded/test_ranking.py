@@ -3,8 +3,8 @@
 import json
 
 import pytest
+from tests.doubles.small_library import own_library
 
-from shiguan.engine.library import Library
 from shiguan.engine.runner import Runner
 
 RECORDS = [
@@ -23,16 +23,11 @@ CHINESE = [
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("ranking")
-    library = Library("embedded", data_dir=folder / "library")
-    for tenant, records in (("t", RECORDS), ("zh", CHINESE)):
-        corpus = folder / f"{tenant}.jsonl"
-        rows = [{"id": name, "title": "", "text": text, "meta": {}} for name, text in records]
-        corpus.write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
-        assert not [entry for result in library.ingest([corpus], tenant_id=tenant) for entry in result.skipped]
-    for store in library.stores.values():
-        store.close()
-    return folder / "library"
+    def rows(records):
+        return "\n".join(json.dumps({"id": name, "title": "", "text": text, "meta": {}}) for name, text in records)
+
+    texts = {"t": {"t.jsonl": rows(RECORDS)}, "zh": {"zh.jsonl": rows(CHINESE)}}
+    return own_library(tmp_path_factory.mktemp("ranking"), **texts)
 
 
 @pytest.fixture(scope="module", params=["simple", "advanced", "precise"])
