@@ -46,4 +46,4 @@ def test_another_tenants_conversation_is_none(shiguan):
 @pytest.mark.parametrize("command", [("ask", QUESTION), ("chat",)])
 def test_what_can_be_no_id_is_refused(shiguan, command):
     code, _, err = shiguan(*command, "--conversation", "../x")
-    assert (code, "is no id of a conversation" in err) == (2, True)
+    assert (code, "is not a valid conversation id" in err) == (2, True)
