@@ -168,7 +168,7 @@ def check_conversation_id(conversation_id: Any) -> None:
     """Refuse what can be no id, whoever asks and whatever is stored."""
     if not isinstance(conversation_id, str) or not re.fullmatch(CONVERSATION_ID, conversation_id):
         raise RefusedError(
-            f"{shown(conversation_id)} is no id of a conversation. Expected 1 to 128 letters, digits and "
+            f"{shown(conversation_id)} is not a valid conversation id. Expected 1 to 128 letters, digits and "
             "`_.:-`, the first a letter, a digit or `_`. Choose another id."
         )
 

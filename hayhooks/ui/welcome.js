@@ -8,8 +8,8 @@ import { number, t } from "./words.js";
 const TITLES = 8;
 const QUESTIONS = 3;
 // Headings that name no matter: "Preface", "Chapter 3", "IV", 第三章.
-const NO_MATTER = /^(?:(?:table of )?contents|preface|foreword|introduction|prologue|epilogue|notes?|index|appendix|glossary|bibliography|references|sources?|copyright|colophon|dedication|acknowledge?ments?|about .*|title page|cover|(?:chapter|part|book|volume|section|vol\.?)\s*[\divxlc.]*|[\divxlc.\s]+|目[录錄次]|前言|序言?|自序|跋|后记|後記|附录|附錄|凡例|版权.*|索引|注释?|[卷第]?[〇零一二三四五六七八九十百千\d]+[章节節卷回篇部]?[上中下]?)$/iu;
-const NUMBERING = /^(?:(?:chapter|part|book|section|volume)\s+[\divxlc]+[.:)\s-]+|\d+(?:\.\d+)*[.):]?\s+|[ivxlc]+[.):]\s+|第?[〇零一二三四五六七八九十百千\d]+[章节節卷回篇部][、.\s]+)(?=\S)/iu;
+const NO_MATTER = /^(?:(?:table of )?contents|preface|foreword|introduction|prologue|epilogue|notes?|index|appendix|glossary|bibliography|references|sources?|copyright|colophon|dedication|acknowledge?ments?|about .*|title page|cover|(?:chapter|part|book|volume|section|vol\.?)\s*[\divxlc.]*|[\divxlc.\s]+|目[录錄次]|前言|序言?|自序|跋|后记|後記|附录|附錄|凡例|版权.*|索引|注释?|(?:\p{L}{1,4}\s+)?[卷第]?[〇零一二三四五六七八九十百千\d]+[章节節卷回篇部]?[上中下]?)$/iu;
+const NUMBERING = /^(?:(?:chapter|part|book|section|volume)\s+[\divxlc]+[.:)\s-]+|\d+(?:\.\d+)*[.):]?\s+|[ivxlc]+[.):]\s+|第?[〇零一二三四五六七八九十百千\d]+[章节節卷回篇部][、.\s]+|(?:\p{L}{1,4}\s+)?卷[第之]?[〇零一二三四五六七八九十百千\d]+\s+)(?=\S)/iu;
 const ASKED = { zh: "关于{0}，书中怎么说？", lzh: "關於{0}，書中怎麼說？", en: "What does the book say about {0}?" };
 
 /** What stands before the first question; `fill(query)` puts one into the field. */
@@ -46,7 +46,7 @@ const titles = (sources) => h("ul.titles", sources.slice(0, TITLES).map((one) =>
 
 /** Questions about matters that the headings of a work name, from its start, its middle and its end. */
 function headings(work) {
-  const names = [...new Set(work.sections.map(({ section }) => (section.at(-1) ?? "").replace(NUMBERING, "").trim()))].filter((name) => name.length > 1 && name.length <= 60 && !NO_MATTER.test(name));
+  const names = [...new Set(work.sections.map(({ section }) => (section.at(-1) ?? "").replace(NUMBERING, "").replace(/[.。?？!！\s]+$/u, "")))].filter((name) => name.length > 1 && name.length <= 60 && !NO_MATTER.test(name));
   const inHan = work.language === "lzh" ? ASKED.lzh : ASKED.zh;
   const step = Math.max(1, Math.floor(names.length / QUESTIONS));
   return names.filter((_, place) => place % step === Math.min(1, step - 1)).map((name) => (/\p{Script=Han}/u.test(name) ? inHan : ASKED.en).replace("{0}", name.replace(/^(?:The|An?) /u, (word) => word.toLowerCase())));

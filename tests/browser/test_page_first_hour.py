@@ -40,7 +40,7 @@ def test_every_question_begins_at_the_top_and_an_error_is_in_sight(site, opened,
 
 def test_the_first_screen_shows_the_library_and_questions_about_its_headings(site, opened):
     site.model = False
-    headings = ["Preface", "Chapter 3", "1.2 The Siege", "IV. Salt", "三、潼关", "Civil war", "Index"]
+    headings = ["Preface", "Chapter 3", "志 卷三", "志 卷三 潼关。", "1.2 The Siege", "IV. Salt", "Civil war", "Index"]
     site.passages = [passage(place, "Text.", section=["Part", one]) for place, one in enumerate(headings)]
     site.sources = [source("tang.epub", "The Tang"), *(source(f"{n}.txt", None) for n in range(9))]
     page = opened(site.url + "/")

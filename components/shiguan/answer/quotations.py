@@ -258,6 +258,9 @@ def _quotation(
             break
         first, last = min(first, sides[0]), max(last, sides[0])
     marked = min(max(marked, first), last)
+    # A note on what is too long to be quoted is left out with it.
+    while 0 < first < marked and patterns["in_brackets"].match(text, sentences[first][0], sentences[marked][0]):
+        first += 1
     words = tuple(_asked_words(text, sentences[marked], weights))
     return Quotation(document, (sentences[first][0], sentences[last][1]), sentences[marked], words)
 

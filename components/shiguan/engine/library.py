@@ -242,7 +242,7 @@ class Library:
             headings = dict.fromkeys(heading for meta in found for heading in meta.get("section") or ())
             if missing := wanted.keys() - set(map(_heading, headings)):
                 name = wanted[min(missing)][:80]
-                near = "; ".join(get_close_matches(name, headings, n=5, cutoff=0))
+                near = ", ".join(f"`{one}`" for one in get_close_matches(name, headings, n=5, cutoff=0))
                 others = f"Name a heading, such as: {near}" if near else "They have no headings"
                 raise RefusedError(f"There is no section `{name}` in the sources that are asked. {others}.")
             conditions.append(where("meta.section", "in", sorted(one for one in headings if _heading(one) in wanted)))

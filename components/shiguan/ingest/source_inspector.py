@@ -31,7 +31,7 @@ from shiguan.ingest.file_types import (
 MAX_BYTES = 512 * 1024 * 1024
 """The largest file that is read."""
 
-_SUPPORTED = ".epub, .pdf, .docx, .html, .md, .txt, .jsonl and .jsonl.gz"
+_SUPPORTED = ".epub, .pdf, .docx, .html, .md, .txt, .jsonl or .jsonl.gz"
 _ADVICE: dict[str, str] = {suffix: advice for advice, suffixes in TABLE["advice"].items() for suffix in suffixes}
 _MAGIC = [(mark.encode("latin-1"), phrase) for mark, phrase in TABLE["magic"].items()]
 _HEAD = 1024
@@ -113,7 +113,7 @@ class SourceInspector:
                 suffix = Path(name).suffix
                 what = f"files of the kind `{suffix}` cannot be read" if suffix else "its name has no known ending"
                 advice = _ADVICE.get(suffix.lower(), f"Convert it to one of {_SUPPORTED}")
-                raise SourceError(name, f"{what}; readable are {_SUPPORTED}", advice)
+                raise SourceError(name, what, advice)
             size = file.seek(0, os.SEEK_END)
             if size > MAX_BYTES:
                 raise SourceError(name, f"the file has {size:,} bytes, the limit is {MAX_BYTES:,}", "Split it")

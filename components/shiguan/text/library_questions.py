@@ -22,7 +22,7 @@ _HEADING = re.compile(
     r"(?:(?P<u>chapter|part|section|book|volume|canto|act|letter|lecture)\s+)?(?P<n>\d{1,3}|[ivxlc]{1,8}(?=[.:)\s—–-]|$)|(?<=\s)[a-z]{3,12})"
     r"(?!\.\d)(?:[.:)、，,\s—–-]|$)"
     r"|(?P<w>[〇零一二三四五六七八九十百千廿卅]{1,6})[、.:\s]"
-    r"|第(?P<z>[〇零一二三四五六七八九十百千廿卅\d]{1,6})(?P<v>[章回卷部篇节編编讲])|卷[第之]?(?P<m>[〇零一二三四五六七八九十百千廿卅\d]{1,6})",
+    r"|第(?P<z>[〇零一二三四五六七八九十百千廿卅\d]{1,6})(?P<v>[章回卷部篇节編编讲])|(?:\w{1,4}\s+)?卷[第之]?(?P<m>[〇零一二三四五六七八九十百千廿卅\d]{1,6})",
     re.IGNORECASE,
 )
 _DOTTED = re.compile(r"\w+(?:\.\d+)+")
@@ -37,7 +37,10 @@ class AskedChapter:
     level: str
     book: str = ""
     name: str = ""
-    """What stands in its heading, where that is no plain number: a title, or a number such as `1.6` or `A.3`."""
+    """
+    What stands in its heading, where that is no plain number: a title, or a number such as `1.6` or `A.3`. With a
+    number the part of the book that the heading begins with, such as 本纪.
+    """
 
     def heads(self, heading: str) -> Literal["", "number", "level"]:
         """Return whether a heading is the chapter's: by its number alone, or with what a chapter is called."""
@@ -45,11 +48,13 @@ class AskedChapter:
         if _DOTTED.fullmatch(self.name):
             of = re.match(rf"(?:[a-z]+\s+|第)?{re.escape(self.name)}(?:[章节]|(?!\.?\w))", heading, re.IGNORECASE)
             return "level" if of else ""
-        if self.name:
+        if self.name and self.number is None:
             name, letters = _letters(self.name), _letters(heading)
             return "level" if letters.startswith(name) or (len(name) > 1 and name in letters) else ""
         found = _HEADING.match(heading)
         if found is None or _number(found["n"] or found["w"] or found["z"] or found["m"]) != self.number:
+            return ""
+        if not heading.startswith(self.name):
             return ""
         level = found["u"] or found["v"] or ("卷" if found["m"] else "")
         if not level:
@@ -100,7 +105,7 @@ def asked_chapter(question: str) -> AskedChapter | None:
         return None
     number = _number(named["n"] or named.get("o") or named.get("m") or "")
     level = _level(named["u"] or named.get("v") or "卷")
-    name = named["d"] or named["t"] or named["s"] or named.get("q") or ""
+    name = named["d"] or named["t"] or named["s"] or named.get("q") or (named.get("p") or "").strip()
     return None if number is None and not _letters(name) else AskedChapter(number, level, named["book"] or "", name)
 
 

@@ -267,6 +267,11 @@ def test_a_pronoun_has_whom_it_means_and_a_note_what_it_hangs_on():
     noted = f"The registers of all prefectures counted 52 million. {note} " + "War came soon to the capital. " * 60
     (citation,) = run([passage(noted, sentence="Nobody knows which is right.]")]).meta["citations"]
     assert citation["quote"].startswith(f"The registers of all prefectures counted 52 million. {note}")
+    took = "Guo Ziyi took Chang'an back."
+    for count, kept in ((1, True), (90, False)):  # what the note hangs on is quoted, or too long
+        noted = f"The registers counted {'millions and ' * count}more. [Note: of 755. Or of 754.] {took} "
+        (citation,) = run([passage(f"Before it was peace. {noted}", sentence=took)]).meta["citations"]
+        assert ("Or of 754.]" in citation["quote"], citation["quote"].startswith(took)) == (kept, not kept)
 
 
 def test_a_window_goes_on_until_it_has_the_kind_of_thing_that_is_asked_for():

@@ -22,7 +22,10 @@ STANDS = [
     ("Otto sold the horse to the king of Acre.", "Otto sold the horse."),
     ("In May Karl Hale wrote the study.", "In May Hale wrote the study."),
     ("In May, the firm closed two plants.", "The firm closed two plants."),
-    ("Norman words, such as baron (barwn), first entered Welsh then.", "Norman words, such as baron, first entered Welsh then."),
+    (
+        "Norman words, such as baron (barwn), first entered Welsh then.",
+        "Norman words, such as baron, first entered Welsh then.",
+    ),
     ("Otto was said to be the king. No soldiers reached Acre.", "No soldiers reached Acre."),
     ("次年，李自成攻入北京。", "李自成攻入北京。"),
     ("由于资金不足，工程被迫停工。", "工程被迫停工。"),

@@ -43,7 +43,7 @@ REFUSED = {
     "kindle file": ("a.mobi", b"x", "the kind `.mobi`", "EPUB"),
     "json file": ("a.json", b"{}", "the kind `.json`", "JSONL"),
     "zip file": ("a.zip", b"PK", "the kind `.zip`", "Unpack"),
-    "picture": ("a.png", b"x", "the kind `.png`", "Convert"),
+    "picture": ("a.png", b"x", "the kind `.png` cannot be read", "Convert it to one of .epub, "),
     "no ending": ("README", b"x", "no known ending", "Convert"),
 }  # fmt: skip
 
@@ -60,6 +60,7 @@ def test_a_bad_file_is_named_with_cause_and_next_step_and_the_others_go_on(tmp_p
     assert entry["source"] == name
     assert cause in entry["cause"]
     assert step in entry["next_step"]
+    assert f"{entry['cause']}. {entry['next_step']}.".count(".docx, ") <= 1
     assert not entry["cause"].endswith(".")
     assert [source.meta["file_path"] for source in result["sources"]] == [str(good)]
 

@@ -24,7 +24,7 @@ def test_a_sum_is_computed_exactly_and_said_to_be_computed(question, said):
 
 
 PHRASES = {
-    "Hello.": ["Hello!", "good morning", "Hi there"], "您好。": ["你好", "您好，史官！", "早上好。"],
+    "Hello. Ask a question, and it is looked up in the library; no search was needed for this.": ["Hello!", "good morning", "Hi there"], "您好。": ["你好", "您好，史官！", "早上好。"],
     "You are welcome.": ["Thanks!", "thank you very much"], "不客气。": ["谢谢你的帮助", "非常感谢！"],
 }  # fmt: skip
 

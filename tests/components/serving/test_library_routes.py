@@ -99,7 +99,7 @@ async def test_a_search_can_be_limited_to_a_source_and_a_section(server):
     assert {one["position"] for one in chapter["passages"]} <= {0, 1, 2}
     status, body = await server(f"{PLACE}/search", query="Who?", section="The Plague")
     assert status == 400
-    assert "There is no section `The Plague` in the sources that are asked. Name a heading, such as: The " in body
+    assert "There is no section `The Plague` in the sources that are asked. Name a heading, such as: `The " in body
 
 
 @pytest.mark.parametrize(

@@ -176,9 +176,9 @@ IDS = [
 @pytest.mark.parametrize("conversation", IDS)
 def test_what_can_be_no_id_is_refused_by_every_door(store, conversation):
     for ask in (store.turns, store.find, store.nodes, store.delete):
-        with pytest.raises(RefusedError, match="no id of a conversation"):
+        with pytest.raises(RefusedError, match="not a valid conversation id"):
             ask("ours", conversation)
-    with pytest.raises(RefusedError, match="no id of a conversation"):
+    with pytest.raises(RefusedError, match="not a valid conversation id"):
         say(store, "a", conversation=conversation)
 
 

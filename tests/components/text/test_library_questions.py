@@ -113,6 +113,19 @@ def test_a_scroll_is_found_however_its_number_is_written(written):
     assert not any(map(chapter.heads, ("卷第一百八十六", "卷首", "第一百八十五章")))
 
 
+@pytest.mark.parametrize(
+    ("question", "scrolls"),
+    [
+        ("卷十讲了什么？", ["本纪 卷十", "志 卷十 礼仪", "列传 卷十"]),
+        ("本纪卷十讲了什么？", ["本纪 卷十"]),
+        ("概括一下列傳 卷十", ["列传 卷十"]),
+    ],
+)
+def test_a_scroll_may_be_headed_by_the_part_of_its_book(question, scrolls):
+    headings = ("本纪 卷十", "志 卷十 礼仪", "列传 卷十", "列传 卷十一", "本纪 卷一百十", "本纪 卷首")
+    assert [heading for heading in headings if asked_chapter(question).heads(heading)] == scrolls
+
+
 def test_a_book_is_meant_by_a_part_of_its_title():
     chapter = asked_chapter("what does chapter 4 of the Moby Dick say?")
     assert chapter.names("Moby-Dick; or, The Whale")
