@@ -39,12 +39,3 @@ def test_another_tenants_conversation_is_none(shiguan):
         assert (code, "There is no conversation `c2`" in err) == (2, True)
     assert shiguan("conversations", "delete", "c2")[1] == "Deleted c2.\n"
     assert shiguan("conversations", "delete", "c2")[0] == 2
-<<<<<<< HEAD
-=======
-
-
-@pytest.mark.parametrize("command", [("ask", QUESTION), ("chat",)])
-def test_what_can_be_no_id_is_refused(shiguan, command):
-    code, _, err = shiguan(*command, "--conversation", "../x")
-    assert (code, "is not a valid conversation id" in err) == (2, True)
->>>>>>> h5

@@ -153,7 +153,7 @@ def test_an_empty_library_and_rows_that_are_none_are_refused(runner):
         runner.verify("text", tenant_id="nobody")
     with pytest.raises(RefusedError, match="Quotation 2 is not"):
         runner.verify([{"text": "one two three"}, {"id": 1}], tenant_id=TENANT)
-    for row in ("one two three", None, ["text"], 7, {"text": "one two", "sorce": "salt.txt"}):
+    for row in ("one two three", None, ["text"], 7, {"text": "one two", "from": "salt.txt"}):
         with pytest.raises(RefusedError, match=r'Quotation 2 is not .*"text".* Correct it\.'):
             runner.verify([{"text": "one two three"}, row], tenant_id=TENANT)
     with pytest.raises(RefusedError, match="the limit is 5,000,000"):

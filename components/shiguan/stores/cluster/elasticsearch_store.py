@@ -29,7 +29,7 @@ _DOCUMENT_KEYS = frozenset(
 )
 
 
-class ElasticsearchStore(  # type: ignore[misc]  # as above
+class ElasticsearchStore(
     TenantGuarded, ElasticsearchIndex, ElasticsearchHooks, PipelineStore, ElasticsearchDocumentStore
 ):
     """
