@@ -9,6 +9,7 @@ from itertools import dropwhile
 from pathlib import Path
 from typing import Literal
 
+from shiguan.claims.tokens import NOBODY, words_of
 from shiguan.reading.text import read_text
 from shiguan.resources import read_patterns, read_table
 from shiguan.text.dictionary import dictionary_words
@@ -43,7 +44,7 @@ _BOUND = re.compile(
     re.IGNORECASE,
 )
 _DIFFERENCE = re.compile(r"\s*(?:\w+\s+)?(?:\w+er|more|less)\b[^.]{0,40}\bthan\b")
-_TOKEN = re.compile(rf"\d[\d,]*(?:\.\d+)?|[{HAN}]|[^\W\d_]+(?:['’][^\W\d_]+)*")
+_TOKEN = re.compile(rf"{NOBODY}|\d[\d,]*(?:\.\d+)?|[{HAN}]|[^\W\d_]+(?:['’][^\W\d_]+)*")
 _HAN_RUN = re.compile(f"[{HAN}]+")
 _OPENS = re.compile(r"(?:^|[.!?:;*#\n\"“(])[\s*#\"“(]*$")
 _NO_NAMES = frozenset("I Yes No However Additionally Also Moreover Furthermore Therefore Thus Overall Note".split())
@@ -191,7 +192,8 @@ def _is_part(text: str, token: _Token) -> bool:
 
 
 def _tokens(text: str) -> tuple[_Token, ...]:
-    return tuple(_Token(_key(match[0]), match.start(), match.end()) for match in _TOKEN.finditer(text))
+    words = ((word, match.span()) for match in _TOKEN.finditer(text) for word in words_of(match[0]))
+    return tuple(_Token(_key(word), *span) for word, span in words)
 
 
 @lru_cache(maxsize=8192)
