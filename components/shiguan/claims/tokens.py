@@ -18,7 +18,8 @@ _TABLE = read_table(Path(__file__).with_name("restatement.yaml"))
 WORDS = {name: frozenset(fold_text(words).split()) for name, words in _TABLE.items()}
 """The lists of words of `restatement.yaml`."""
 _FORMS = [verb.split() for verb in _TABLE["irregular"].split(",")]
-_IRREGULAR = {form: verb for verb, *forms in _FORMS for form in forms}
+IRREGULAR = {form: verb for verb, *forms in _FORMS for form in forms}
+"""The verbs by their forms that are not regular."""
 WORDS["finite"] |= {past for _, past, _ in _FORMS}
 WORDS["finite"] |= WORDS["unchanged"]
 OPENINGS = frozenset(phrase.strip() for phrase in fold_text(_TABLE["openings"]).split(","))
@@ -28,13 +29,20 @@ PARTICIPLES = frozenset(form for _, _, form in _FORMS)
 _TENSES = frozenset(frozenset(pair.split()) for pair in _TABLE["tenses"].split(","))
 _PRESENT, _PAST = frozenset({"is", "are", "has", "have", "does"}), frozenset({"was", "were", "had", "did"})
 _LETTERS = f"[^\\W_{UNSPACED}]+"
+NOBODY = r"(?i:\bno(?:body|[- ]one|ne(?= of\b)| members?(?= of\b)|t one(?= of\b))\b)"
+"""The words for nobody, as a pattern."""
+_NO_ONE = frozenset({"nobody", "none", "no one", "no-one", "no member", "no members", "not one"})
+_CONTRACTED = {"cannot": ("can", "not"), "can't": ("can", "not"), "won't": ("will", "not"), "shan't": ("shall", "not")}
+_ENDINGS_OF_VERBS = {"n't": "not", "'re": "are", "'ve": "have", "'ll": "will", "'m": "am"}
+_IS = frozenset({"it", "he", "she", "there", "here", "what", "who", "where"})
 _MONEY = "$€£¥₹₽₩₺₴"
 _TOKEN = re.compile(
-    rf"[公西]元(?=[\d〇一二三四五六七八九十])|[{HAN}]|(?:(?![{HAN}])[{UNSPACED}])+|{_LETTERS}(?:['’](?!s\b){_LETTERS})*"
+    rf"{NOBODY}|[公西]元(?=[\d〇一二三四五六七八九十])|[{HAN}]|(?:(?![{HAN}])[{UNSPACED}])+|{_LETTERS}(?:['’](?!s\b){_LETTERS})*"
     rf"|['’]s\b|[{_MONEY}+−-](?=\d)|(?<![\w–‑])[–‑](?=\d)|(?<!\d)~(?=\d)|(?<=\d) ?(?:[%‰°′″]|[{_MONEY}](?!\d))"
     rf"|(?<=[A-Za-z])(?:\+\+|#|[+-](?=[^\w\s]|$))(?![A-Za-z0-9])|[¬±∀-∘√-⋿]|[×÷](?=\s?[\w(])|[←-⇿☐-☒■□✓✔✗✘👍👎▲▼△▽★☆♂♀]"
     rf"|[<>＜＞](?=\s?\d)|(?<=[（(])[+＋－-](?=[)）])|(?<=[ (\[`])--?(?=[a-z])|{SIGNS}"
 )
+_BEEN = re.compile(r" (?:been|had|got)\b")
 _POSSESSIVE, _PERCENT = "'s", frozenset({"%", "percent", "per", "cent"})
 # A hyphen, an apostrophe or an asterisk between two words is no break; the end of a sentence is a hard one.
 _BREAK, _STOP = re.compile(r"[^\w\s'’\-‐‑·•*]|\n"), re.compile(r"[。！？；\n]")
@@ -108,7 +116,7 @@ def read_tokens(text: str) -> list[Token]:
         # Of 5kg, 12B and 10⁵ the rest is a token of its own.
         at = number.end if number else match.end()
         at = max(at, match.end()) if _OF_NUMBER.search(match[0]) else at
-        found.append((match[0], match.start(), at, number))
+        found += [(part, match.start(), at, number) for part in words_of(match[0])]
     tokens: list[Token] = []
     breaks, stops, begun, article = ".", True, 0, ""
     sentences = [start for start, _ in read_text(text).sentences]
@@ -124,6 +132,8 @@ def read_tokens(text: str) -> list[Token]:
         more = re.sub("[馀餘]", "余", about[0]) if about else "s" if word.endswith("0s") else ""
         key = more if number else _MINUS.sub("-", folded.replace("’", "'"))
         key = word if tokens and tokens[-1].number and not breaks and _UNIT.fullmatch(word) else key
+        if key == _POSSESSIVE and tokens and tokens[-1].key in _IS and not between:
+            key = "has" if _BEEN.match(text, at) else "is"
         # A few men came; few came.
         is_some = key in ("few", "little") and text[max(0, start - 3) : start].lower().split()[-1:] == ["a"]
         key = "a" + key if is_some else key
@@ -143,6 +153,18 @@ def read_tokens(text: str) -> list[Token]:
         elif key in ("a", "an", "the"):
             article = "the" if key == "the" else "a"
     return tokens
+
+
+def words_of(word: str) -> Sequence[str]:
+    """Return the words that one is written for: did not for didn't, nobody for no one."""
+    plain = word.lower().replace("’", "'")
+    if plain in _NO_ONE:
+        return ("Nobody" if word[0].isupper() else "nobody",)
+    ending = next((ending for ending in _ENDINGS_OF_VERBS if "'" in plain and plain.endswith(ending)), "")
+    parts = _CONTRACTED.get(plain) or (ending and (plain.removesuffix(ending), _ENDINGS_OF_VERBS[ending]))
+    if not parts or not parts[0]:
+        return (word,)
+    return (parts[0].capitalize() if word[0].isupper() else parts[0], parts[1])
 
 
 def joins_names(words: Sequence[Token], at: int) -> bool:
@@ -185,7 +207,7 @@ def has_one_verb(words: Sequence[Token]) -> bool:
 
 
 def _base(word: str) -> str:
-    word = _IRREGULAR.get(word, word)
+    word = IRREGULAR.get(word, word)
     if len(word) < _SHORTEST_WORD or not word.isascii():
         return ""
     endings = (ending for ending in _ENDINGS if word.endswith(ending))

@@ -9,6 +9,7 @@ from itertools import dropwhile
 from pathlib import Path
 from typing import Literal
 
+from shiguan.claims.tokens import IRREGULAR, NOBODY, words_of
 from shiguan.reading.text import read_text
 from shiguan.resources import read_patterns, read_table
 from shiguan.text.dictionary import dictionary_words
@@ -32,6 +33,8 @@ _LONGER_BY = 3
 # A span that is longer than the claim by this factor, denying words (did not) aside, may deny something else.
 _SAME_LENGTH, _DENIAL = 1.25, 2
 _LONGEST = 1200
+# In so many words before those that both have stands what denies them.
+_LEAD = 4
 # The characters around a number that show what it counts.
 _NEAR = 16
 # Smaller numbers are no years; a number that is only about right may be off by this share.
@@ -43,7 +46,7 @@ _BOUND = re.compile(
     re.IGNORECASE,
 )
 _DIFFERENCE = re.compile(r"\s*(?:\w+\s+)?(?:\w+er|more|less)\b[^.]{0,40}\bthan\b")
-_TOKEN = re.compile(rf"\d[\d,]*(?:\.\d+)?|[{HAN}]|[^\W\d_]+(?:['’][^\W\d_]+)*")
+_TOKEN = re.compile(rf"{NOBODY}|\d[\d,]*(?:\.\d+)?|[{HAN}]|[^\W\d_]+(?:['’][^\W\d_]+)*")
 _HAN_RUN = re.compile(f"[{HAN}]+")
 _OPENS = re.compile(r"(?:^|[.!?:;*#\n\"“(])[\s*#\"“(]*$")
 _NO_NAMES = frozenset("I Yes No However Additionally Also Moreover Furthermore Therefore Thus Overall Note".split())
@@ -113,7 +116,8 @@ def compare(claim: str, span: str, passage: str = "") -> Comparison:
             alike = bool(right) and _is_bound(claim, left[0]) == _is_bound(span, right[0])
             if alike and len(right) <= len(left) + _LONGER_BY:
                 nearly = repeated >= _NEARLY_VERBATIM or same >= _REST_VERBATIM * (len(first) - len(left))
-                difference = _replaced((claim, left), (span, right), passage, repeated, verbatim=nearly)
+                otherwise = _denied_otherwise((claim, left), (span, right))
+                difference = otherwise or _replaced((claim, left), (span, right), passage, repeated, verbatim=nearly)
                 if difference and difference.kind == "name" and _stands_elsewhere(first, left, second):
                     difference = replace(difference, kind="word")
                 found += [difference] if difference else []
@@ -123,6 +127,10 @@ def compare(claim: str, span: str, passage: str = "") -> Comparison:
     begin, end = blocks[0].b, blocks[-1].b + blocks[-1].size
     inside = span[second[begin].start : second[end - 1].end]
     claimed, stated = negations(claim), negations(inside)
+    if claimed % 2 != stated % 2 and claimed:
+        # What denies may stand before the words that both have: never has it been, it has never been.
+        lead = _BREAK.split(span[second[max(0, begin - _LEAD)].start : second[begin].start])[-1]
+        stated += negations(lead)
     # Denying words on one side only make that side longer.
     room = _DENIAL if not claimed or not stated else 0
     denies = claimed % 2 != stated % 2
@@ -191,12 +199,13 @@ def _is_part(text: str, token: _Token) -> bool:
 
 
 def _tokens(text: str) -> tuple[_Token, ...]:
-    return tuple(_Token(_key(match[0]), match.start(), match.end()) for match in _TOKEN.finditer(text))
+    words = ((word, match.span()) for match in _TOKEN.finditer(text) for word in words_of(match[0]))
+    return tuple(_Token(_key(word), *span) for word, span in words)
 
 
 @lru_cache(maxsize=8192)
 def _key(word: str) -> str:
-    words = terms(FULL_MONTHS.get(word, word))
+    words = terms(FULL_MONTHS.get(word) or IRREGULAR.get(word, word))
     return words[0] if words else word.lower()
 
 
@@ -226,6 +235,15 @@ def _replaced(claimed: _Part, found: _Part, passage: str, repeated: float, *, ve
         # In a sentence repeated nearly word for word, another word is hardly chance; it may still be a synonym.
         other = repeated >= _SAME_STATEMENT and len(left) == len(right) == 1
     return Difference("word", *words) if other else None
+
+
+def _denied_otherwise(claimed: _Part, found: _Part) -> Difference | None:
+    """Return what one of two replaced parts denies where the other one has another word: not open, closed."""
+    parts = [(text, tokens, text[tokens[0].start : tokens[-1].end]) for text, tokens in (claimed, found)]
+    if negations(parts[0][2]) % 2 == negations(parts[1][2]) % 2:
+        return None
+    rest = ([token for token in tokens if not negations(text[token.start : token.end])] for text, tokens, _ in parts)
+    return Difference("word", parts[0][2], parts[1][2]) if all(map(_has_content, rest)) else None
 
 
 def _in_whole_words(claimed: _Part, found: _Part) -> tuple[str, str]:

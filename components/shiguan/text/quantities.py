@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import Literal
+from unicodedata import numeric
 
 from shiguan.resources import read_table
 
@@ -47,9 +48,24 @@ _ERA = re.compile(rf"({'|'.join(sorted(_ERAS, key=len, reverse=True))})(元|[{_H
 # The 1970s are 20世纪70年代 and 上世纪七十年代.
 _DECADE = re.compile(rf"(?:上个?|(\d\d|(?<![{_HAN}])[{_HAN}]+))世纪(\d0|[{_HAN}]十)年代")
 _DECADE_ALONE = re.compile(rf"(?<!\d)([1-9]0|[12]\d\d0)年代|([{_HAN}]十)年代|(?<!\d)([1-9]0)s\b")
-_ARABIC = re.compile(r"(?<![\w.])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?", re.ASCII)
+# 12,500 and 12'500, 1.234.567, and 12 500 before a word; 1,5 only before what makes it a decimal.
+_ARABIC = re.compile(
+    r"(?<![\w.])(?:\d{1,3}(?:,\d{3})+|\d{1,3}(?:['’]\d{3})+(?!\d)|\d{1,3}(?:\.\d{3}){2,}(?![\d.])"
+    r"|(?<!\d )[1-9]\d{0,2}(?:[ \u00a0\u2009\u202f]\d{3})+(?=[ \u00a0][a-z]|[\u4e00-\u9fff])"
+    r"|\d{1,3},\d{1,2}(?= ?(?:%|per ?cent\b|[mbtr]+illion|bn\b|[kcm]?m\b|kg\b|kilo|met))|\d+)(?:\.\d+)?",
+    re.ASCII,
+)
+# On May 12 500 men came, as Chapter 12 500 times says: a name or a numbered thing takes the first number.
+_NUMBERED = re.compile(r"(?:(?<=[\w,] )[A-Z]\w*\.?|\b(?:chapter|page|figure|table|section|verse|line|item|part))\s$")
+_WHOLES = re.compile(r"\s?(?:people|(?:wo)?men|inhabitants|residents|soldiers|troops|workers|students|copies|[人名册])")
+_THOUSANDS, _DIGITS = re.compile(r"[1-9]\d{0,2}\.\d{3}"), re.compile(r"\d+")
+# 2½ and 2 1/2.
+_AND_PART = re.compile(r"(?<=\d) ?([½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞])|(?<=\d)[ -]([1-9])/([1-9]\d?)(?![\d/])")
 _HAN_NUMBER = re.compile(rf"[{_HAN}]+(?:余(?=[万亿百千]))?[{_HAN}]*")
 _SCALE = re.compile(r"[\s-]*(hundred|thousand|million|billion|trillion)s?\b|\s?([百千万亿]+)", re.IGNORECASE)
+_SHORT_SCALE = re.compile(r"\s?(bn|mn|tn)\b|\s?([mk])(?=\s(?:euros?|dollars?|pounds?)\b)|([mk])\b")
+_SIGNS = tuple("$€£¥")
+_SHORT_SCALES = {"bn": 1e9, "mn": 1e6, "tn": 1e12, "m": 1e6, "k": 1e3}
 _SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 _ROMAN, _ROMAN_NUMBER = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}, re.compile(r"\b[IVXLC]+\b")
 _WORDS: dict[str, float] = _TABLE["words"]
@@ -59,13 +75,16 @@ _ORDINAL_MONTH = re.compile(r"(?:st|nd|rd|th)\s+month")
 _CARDINAL, _ORDINAL, _THEN = _any_of([*_WORDS, *_SCALES]), _any_of(ORDINALS), r"[\s-]+(?:and[\s-]+)?"
 # "The ninth and tenth" and "the first two" are two numbers each, not their sum.
 _ENGLISH = re.compile(
-    rf"\b(?:{_CARDINAL}\b(?:{_THEN}{_CARDINAL}\b)*(?:{_THEN}{_ORDINAL}\b)?|{_ORDINAL}\b)", re.IGNORECASE
+    rf"\b(?:{_CARDINAL}\b(?:{_THEN}{_CARDINAL}\b|[\s-]and[\s-]a[\s-]half\b)*(?:{_THEN}{_ORDINAL}\b)?|{_ORDINAL}\b)",
+    re.IGNORECASE,
 )
 # 2/3, 三分之二, two-thirds, a third of them, the poorest fifth; 百分之 is read as a number of per cent.
 _PARTS = {"quarter": 4, **{word: value for word, value in ORDINALS.items() if 2 < value < 11}}
 _MOST_PARTS = 20
+# The digits before a ½, and how far before a number its name is looked for.
+_LONGEST_WHOLE, _NAME_BEFORE = 3, 20
 _FRACTION = re.compile(
-    rf"(?<![\d/.,])(\d{{1,3}}) ?[/⁄] ?(\d{{1,3}})(?![\d/])|(?<![{_HAN}])(?!百分)([{_HAN}]+)分之([{_HAN}]+)"
+    rf"(?<![\d/.,])(?<!\d[ -])(\d{{1,3}}) ?[/⁄] ?(\d{{1,3}})(?![\d/])|(?<![{_HAN}])(?!百分)([{_HAN}]+)分之([{_HAN}]+)"
     rf"|\b({_CARDINAL}|a(?=\W\w+ of)|\w{{3,}}est|top|bottom)[\s-]({'|'.join(_PARTS)})s?\b",
     re.IGNORECASE,
 )
@@ -121,7 +140,7 @@ def quantities(text: str) -> list[Quantity]:
     for (start, end), kind, values in chain(_years(plain), _fractions(plain), _numbers(plain)):
         if not any(taken[start:end]):
             taken[start:end] = [True] * (end - start)
-            found.append(Quantity(frozenset(map(float, values)), kind, start, end))
+            found.append(Quantity(frozenset(round(float(value), 6) for value in values), kind, start, end))
     return sorted(found, key=lambda quantity: quantity.start)
 
 
@@ -156,14 +175,18 @@ def _fractions(plain: str) -> Iterator[_Reading]:
 
 
 def _numbers(plain: str) -> Iterator[_Reading]:
-    for match in _ARABIC.finditer(plain):
-        value = float(match[0].replace(",", ""))
+    for match in _arabic(plain):
+        values = _arabic_values(match[0], plain, match.end())
         start, end = match.span()
-        scale = _SCALE.match(plain, end)
-        if scale:
-            value *= _SCALES[scale[1].lower()] if scale[1] else _scale(scale[2])
-            end = scale.end()
-        yield (start, end), _kind(plain, start, end), {value, *_second_year(plain, match)}
+        if part := _AND_PART.match(plain, end) if end - start <= _LONGEST_WHOLE else None:
+            more = numeric(part[1]) if part[1] else int(part[2]) / int(part[3])
+            values, end = {value + more for value in values}, part.end()
+        if scale := _SCALE.match(plain, end):
+            factor = _SCALES[scale[1].lower()] if scale[1] else _scale(scale[2])
+            values, end = {value * factor for value in values}, scale.end()
+        elif (short := _SHORT_SCALE.match(plain, end)) and (not short[3] or plain.startswith(_SIGNS, start - 1, start)):
+            values, end = {value * _SHORT_SCALES[short[0].strip()] for value in values}, short.end()
+        yield (start, end), _kind(plain, start, end), {*values, *_second_year(plain, match)}
     for match in _HAN_NUMBER.finditer(plain):
         placed, following = plain[match.start() - 1 : match.start()] in _PLACED, plain[match.end() : match.end() + 1]
         han = _han_value(match[0], following, spoken=not placed)
@@ -180,6 +203,23 @@ def _numbers(plain: str) -> Iterator[_Reading]:
         near = plain[max(0, match.start() - 5) : match.end() + 6]
         if (match[0][0].isupper() and re.search(r"\d", near)) or _YEAR_BEHIND.match(plain, match.end()):
             yield match.span(), "month", {float(_MONTHS[match[1].lower()])}
+
+
+def _arabic(plain: str) -> Iterator[re.Match[str]]:
+    at = 0
+    while match := _ARABIC.search(plain, at):
+        is_two = not match[0].isascii() or " " in match[0]
+        if is_two and _NUMBERED.search(plain[max(0, match.start() - _NAME_BEFORE) : match.start()]):
+            match = _DIGITS.match(plain, match.start()) or match
+        yield match
+        at = match.end()
+
+
+def _arabic_values(written: str, plain: str, end: int) -> set[float]:
+    """Read an Arabic number: 12.500 men are as many as 12,500 or, as it is written elsewhere, 12.5."""
+    digits = re.sub(r"[\s'’]|,(?=\d{3})", "", written).replace(",", ".")
+    value = float(digits.replace(".", "") if digits.count(".") > 1 else digits)
+    return {value, 1000 * value} if _THOUSANDS.fullmatch(digits) and _WHOLES.match(plain, end) else {value}
 
 
 def numerals(text: str) -> set[float]:
@@ -225,7 +265,7 @@ def _second_year(plain: str, match: re.Match[str]) -> set[float]:
 
 
 def _kind(plain: str, start: int, end: int) -> Kind:
-    after = plain[end : end + 8].lstrip()
+    after = plain[end : end + 12].lstrip()
     before = plain[max(0, start - 10) : start].rstrip().lower()
     if after[:1] in ("年", "载"):
         return "year"
@@ -276,7 +316,7 @@ def _value(word: str) -> float | None:
 
 def _english_value(words: str) -> float | None:
     """Read an English number; None for the vague ones."""
-    parts = [part for part in re.split(r"[\s-]+", words) if part != "and"]
+    parts = [part for part in re.split(r"[\s-]+", words) if part not in ("and", "a")]
     if parts in (["one"], ["first"], ["second"]) or all(part in _SCALES for part in parts):
         return None
     total = current = 0.0
@@ -285,6 +325,8 @@ def _english_value(words: str) -> float | None:
             current += _WORDS[part]
         elif part in ORDINALS:
             current += ORDINALS[part]
+        elif part == "half":
+            current += 0.5
         elif part == "hundred":
             current = (current or 1) * 100
         else:

@@ -77,8 +77,18 @@ def test_the_same_said_otherwise_is_no_difference(claim, span):
     assert compare(claim, span).differences == ()
 
 
-def test_a_denial_on_one_side_only_is_a_difference():
-    comparison = compare("He did not leave the city that winter.", "He did leave the city that winter.")
+@pytest.mark.parametrize(
+    ("claim", "span"),
+    [
+        ("He did not leave the city that winter.", "He did leave the city that winter."),
+        ("The shop is not open on Sundays.", "The shop is open on Sundays."),
+        ("Karl did not sell the ship.", "Karl sold the ship."),
+        ("The dam did break in May.", "The dam didn't break in May."),
+        ("The ship did not arrive in May.", "The ship did not arrive until May."),
+    ],
+)
+def test_a_denial_on_one_side_only_is_a_difference(claim, span):
+    comparison = compare(claim, span)
     assert [one.kind for one in comparison.differences] == ["negation"]
 
 
@@ -121,6 +131,12 @@ def test_opposites_are_found_whatever_their_inflection():
         ("The mill was sold to Hale in 1891.", "The mill was sold, not rented, to Hale in 1891."),
         ("Otto Hale founded the school in 1770.", "Otto Hale, not Karl Low, founded the school in 1770."),
         ("李文博于1921年创办了天文台。", "李文博而非张志远于1921年创办了天文台。"),
+        # Denied in other words, or in another place.
+        ("Smoking is not permitted on the ship.", "Smoking is prohibited on the ship."),
+        ("The shop is closed on Sundays.", "The shop is not open on Sundays."),
+        ("The river has never been so low.", "Never has the river been so low."),
+        ("No witness saw the car.", "None of the witnesses saw the car."),
+        ("The ship arrived in May.", "The ship did not arrive until May."),
     ],
 )
 def test_what_may_be_true_of_both_is_no_contradiction(claim, span):

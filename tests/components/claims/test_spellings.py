@@ -1,0 +1,56 @@
+"""What is only spelled otherwise is stated, and what differs in one thing is not."""
+
+import pytest
+
+from shiguan.claims.restatement import restates
+
+SAME = [
+    # Contractions, and the words for nobody.
+    ("The dam didn't break.", "The dam did not break."),
+    ("Karl can’t sell the ship.", "Karl cannot sell the ship."),
+    ("He won't sell the ship.", "He will not sell the ship."),
+    ("It's the largest dam in Ohio.", "It is the largest dam in Ohio."),
+    ("It's been sold to Otto.", "It has been sold to Otto."),
+    ("They've sold the mill.", "They have sold the mill."),
+    ("Nobody was injured in the blast.", "No one was injured in the blast."),
+    ("None of the crew survived.", "No member of the crew survived."),
+    ("Not one of the sailors survived.", "None of the sailors survived."),
+    # Thousands, decimals, fractions and scales.
+    ("The town has 12 500 inhabitants.", "The town has 12,500 inhabitants."),
+    ("The town has 1 234 567 inhabitants.", "The town has 1,234,567 inhabitants."),
+    ("The town has 12'500 inhabitants.", "The town has 12500 inhabitants."),
+    ("The town has 12.500 inhabitants.", "The town has 12,500 inhabitants."),
+    ("The fund grew to 1,2 billion euros.", "The fund grew to 1.2 billion euros."),
+    ("The fund grew to €1.2bn in 2010.", "The fund grew to €1.2 billion in 2010."),
+    ("The fund grew to €5m in 2010.", "The fund grew to €5 million in 2010."),
+    ("It rose to 7.5% in 2009.", "It rose to 7.5 per cent in 2009."),
+    ("The recipe needs 2½ cups.", "The recipe needs 2.5 cups."),
+    ("The recipe needs 2 1/2 cups.", "The recipe needs two and a half cups."),
+]
+OTHER = [
+    ("The dam didn't break.", "The dam did break."),
+    ("The dam did break.", "The dam didn't break."),
+    ("Karl can't sell the ship.", "Karl can sell the ship."),
+    ("It's been sold to Otto.", "It is been sold to Otto."),
+    ("Nobody was injured in the blast.", "One was injured in the blast."),
+    ("None of the crew survived.", "A member of the crew survived."),
+    ("Not one of the sailors survived.", "One of the sailors survived."),
+    ("The town has 12 500 inhabitants.", "The town has 12,600 inhabitants."),
+    ("The town has 12 500 inhabitants.", "The town has 500 inhabitants."),
+    ("On May 12 500 people died in Acre.", "On May 12,500 people died in Acre."),
+    ("The mean was 3.142 in all tests.", "The mean was 3,142 in all tests."),
+    ("The fund grew to €1.2bn in 2010.", "The fund grew to €1.2 million in 2010."),
+    ("The fund grew to 5m in 2010.", "The fund grew to 5 million in 2010."),
+    ("The recipe needs 2½ cups.", "The recipe needs 2 cups."),
+]
+
+
+@pytest.mark.parametrize(("passage", "claim"), SAME)
+def test_another_spelling_is_stated(passage, claim):
+    assert restates(claim, passage) is not None
+    assert restates(passage, claim) is not None
+
+
+@pytest.mark.parametrize(("passage", "claim"), OTHER)
+def test_another_thing_is_not_stated(passage, claim):
+    assert restates(claim, passage) is None
