@@ -62,6 +62,11 @@ _LONGEST_DENIAL, _ASKS = 8, re.compile(r"^\s*[?？]|[(（][×✗✘❌]")
 _LONGEST_REJECTION = 14
 
 
+def limits_aside(aside: Sequence[Token]) -> bool:
+    """Return whether what stands in brackets makes of what stands around it another thing."""
+    return says_any(aside[:1], WORDS["bounds"]) or says_any(aside, WORDS["bracketed"] | WORDS["statements"])
+
+
 def is_past(token: Token) -> bool:
     return is_finite(token) and token.key not in WORDS["present"]
 
@@ -142,6 +147,11 @@ class Clauses(Phrases):
             or sentence[-1].key == "this"
         )
         is_so = (sentence[0].key in ("so", "or") or sentence[-1].key == "so") and len(sentence) <= _LONGEST_REMARK + 1
+        # He was wrong; the news was false; no, he was not.
+        is_short = len(sentence) < 6 and (sentence[0].article == "the" or sentence[0].key in WORDS["pronouns"])
+        of_it = of_it or is_short or (sentence[0].key == "no" and bool(sentence[1:2]) and bool(sentence[1].breaks))
+        if of_it and sentence[0].key == "no":
+            return True
         is_view = says_any(sentence, WORDS["corrects"]) or says_any(sentence[:1], WORDS["admits"])
         is_view = is_view or (sentence[0].key in ("this", "that", "such", "so") and says_any(sentence, _BELIEVED))
         return (of_it and says_any(sentence, WORDS["rejects"])) or is_view or (is_so and says_any(sentence, REPORTS))
@@ -282,15 +292,19 @@ class Clauses(Phrases):
         """Return whether a remark adds what happened then, why, where, to whom, or who that is, and no opinion."""
         end, first = self.end_of_phrase(at), self.tokens[at]
         remark = self.tokens[at:end]
-        if first.is_han or first.key in _ADDING or first.key.endswith("ing") or is_participle(remark):
+        # Joked Otto.
+        is_turned = is_finite(first) and bool(remark[1:2]) and remark[1].is_capital
+        if first.breaks in ("(", "（") and (limits_aside(remark) or (first.is_han and len(remark) < 3)):
+            return len(remark) == 2 and first.key == "一"  # 一说: there is another account, which may be right
+        if first.is_han or first.key in _ADDING or (first.key == "not" and len(remark) > 1):
             return True
-        is_not, is_aside = first.key == "not", first.breaks in ("(", "（") and first.key != "for"
-        if (is_not and len(remark) > 1) or (is_aside and len(remark) > 2):
+        if (first.key.endswith("ing") or is_participle(remark)) and not is_turned:
+            return True
+        if first.breaks == "(" and len(remark) > 2 and first.key not in WORDS["after"]:
             return True
         if any(map(is_finite, remark)):
-            # Joked Otto; a judge ruled.
-            is_turned = is_finite(first) and remark[1:2] and remark[1].is_capital
-            is_bare = len(remark) < 4 and is_finite(remark[-1]) and not is_finite(first)
+            # A judge ruled; Otto confessed to Anna.
+            is_bare = not is_finite(first) and (first.is_capital or self.is_described(at))
             begins = self.tokens[self.begins[bisect_right(self.begins, at) - 1]].key
             is_last = (end == len(self.tokens) or self.tokens[end].stops) and begins not in WORDS["before"]
             is_said = is_turned or (is_bare and is_last)
@@ -314,6 +328,8 @@ class Clauses(Phrases):
             return says_any(rest[:1], _ADDS_NONE)
         if self.tokens[end].key == "to" and says_any(self.lead(end), REPORTS | _ASKED):
             return False
+        if is_phrase and says_any(self.lead(end), WORDS["restricting"]):
+            return False
         key, behind = self.tokens[end].key, self.tokens[end + 1 : self.end_of_phrase(end)]
         if key in WORDS["relative"]:
             return False
@@ -326,9 +342,13 @@ class Clauses(Phrases):
             # Verbs that are not listed are old ones or rare, of the past mostly.
             tells = is_past(lead[verb]) if verb < len(lead) else self.behind_date(end) > end
             return tells or is_reason
+        if self.behind_date(end) == end and any(one.number for one in lead[:verb]):  # 52 percent voted for Otto
+            return False
         said, first = lead[verb + 1 :], end - len(lead) + verb + 1
         is_deed = lead[verb].key in ("was", "were") and is_participle(said[:1])
-        return bool(said) and (is_deed or self.is_described(first) or said[0].is_capital)
+        is_what = self.is_described(first) or (bool(said) and said[0].is_capital)
+        is_when = self.behind_date(end) > end or key in _OF_TIME_OR_CAUSE or key in JOINS
+        return bool(said) and (is_deed or (is_what and is_when))
 
     def _is_limited(self, end: int) -> bool:
         """Return whether the words behind a phrase change it: all but two, king in name only, none in May."""

@@ -5,7 +5,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, product
 
-from shiguan.claims.clauses import DOUBTS, OF_ALL, OPENS_QUOTE, Clauses, read_clauses
+from shiguan.claims.clauses import DOUBTS, OF_ALL, OPENS_QUOTE, Clauses, limits_aside, read_clauses
 from shiguan.claims.implied import implied
 from shiguan.claims.matching import IN_LIST, compared_from, is_first_name, matches
 from shiguan.claims.phrases import DENIES, LEADS, REPORTS
@@ -30,6 +30,7 @@ _ADDS = frozenset({"and", "but", "while", "而", "但", "且", "却"})
 _ALL, _WHERE = frozenset("并皆俱咸悉都均"), frozenset("于在")
 _BEHIND_DOER = WORDS["after"] - WORDS["relative"] - {"and"}
 _THINKS = frozenset("say think believe let make see hear want".split())
+_OF = frozenset({"of"})
 _NO_DOER = _UNREAL | _BE | WORDS["after"] | {"have", "having"}
 # What stands in brackets, but not behind a number: 5 (thousand).
 _ASIDE = re.compile(r"(?<![\d零〇一二三四五六七八九十百千万亿])(?<!\d )[(（]([^()（）\n]{1,200})[)）]")
@@ -84,8 +85,7 @@ def _blank_asides(passage: str) -> str:
 
     def blank(aside: re.Match[str]) -> str:
         tokens = read_tokens(aside[1])
-        doubts = says_any(tokens, DOUBTS) or says_any(tokens[:1], WORDS["limits"] | WORDS["bounds"])
-        doubts = doubts or says_any(tokens, WORDS["bracketed"])
+        doubts = says_any(tokens, DOUBTS) or says_any(tokens[:1], WORDS["limits"]) or limits_aside(tokens)
         if says_any(tokens, WORDS["excepts_some"]) and tokens[0].key not in WORDS["relative"]:
             before = passage[max(0, aside.start() - _BEFORE_ASIDE) : aside.start()]
             doubts = doubts or says_any(read_tokens(before), OF_ALL)
@@ -165,7 +165,12 @@ def _lead_moved(wanted: Sequence[Token], there: Clauses) -> Span | None:
         cut = there.main_clause(start)
         rest, lead = wanted[: start - cut], wanted[start - cut :]
         is_lead = start < cut < start + len(wanted) and there.tokens[cut].breaks == ","
-        is_lead = is_lead and not is_participle(there.tokens[start : start + 1])
+        # In court, he described the sinking of the ship: behind a phrase with `of`, where belongs to that.
+        is_lead = (
+            is_lead
+            and not is_participle(there.tokens[start : start + 1])
+            and (says_any(rest, _BE) or not says_any(rest, _OF))
+        )
         if is_lead and all(map(Token.same, lead, there.tokens[start:cut])):
             end = compared_from(rest, there, cut)[1] if rest else 0
             if end and there.begins_alone(start) and there.ends_alone(end) and has_one_verb(rest):
