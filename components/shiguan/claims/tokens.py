@@ -42,12 +42,12 @@ _TOKEN = re.compile(
     rf"|(?<=[A-Za-z])(?:\+\+|#)(?![A-Za-z0-9])|[¬±∀-∘√-⋿]|[×÷](?=\s?[\w(])|[←-⇿☐-☒■□✓✔✗✘👍👎]"
     rf"|[<>＜＞](?=\s?\d)|(?<=[（(])[+＋－-](?=[)）])|(?<=[ (\[`])--?(?=[a-z])|{SIGNS}"
 )
-_BEEN = re.compile(r" (?:been|had|got)\b")
+_YUAN, _BEEN = re.compile("[元块塊]."), re.compile(r" (?:been|had|got)\b")
 _POSSESSIVE, _PERCENT = "'s", frozenset({"%", "percent", "per", "cent"})
 # A hyphen, an apostrophe or an asterisk between two words is no break; the end of a sentence is a hard one.
 _BREAK, _STOP = re.compile(r"[^\w\s'’\-‐‑·•*]|\n"), re.compile(r"[。！？；\n]")
 # 十余万 is more than 十万, 二三万 and 十五六 are no certain number.
-_ABOUT = re.compile(r"[余馀餘]|[一二两三四五六七八九]{2}(?=[十百千万亿])|(?<=十)[一二两三四五六七八九]{2}\Z")
+_ABOUT = re.compile(r"[余馀餘多]|[一二两三四五六七八九]{2}(?=[十百千万亿])|(?<=十)[一二两三四五六七八九]{2}\Z")
 # What belongs to the number that it is written to: 1960s, 3rd.
 _OF_NUMBER = re.compile(r"(?:0s|\d(?:st|nd|rd|th))\Z", re.IGNORECASE)
 # Behind a number, capitals tell these units apart: MW and mW, Mb and MB.
@@ -113,6 +113,8 @@ def read_tokens(text: str) -> list[Token]:
         at = number.end if number else match.end()
         at = max(at, match.end()) if _OF_NUMBER.search(match[0]) else at
         found += [(part, match.start(), at, number) for part in words_of(match[0])]
+        if number and number.kind == "number" and _YUAN.search(text, match.start(), at):  # 六元八角 for 6.8元
+            found.append(("元", at, at, None))
     tokens: list[Token] = []
     breaks, stops, begun = ".", True, 0
     sentences = [start for start, _ in read_text(text).sentences]
@@ -125,8 +127,9 @@ def read_tokens(text: str) -> list[Token]:
         stops = stops or begun > before or bool(_STOP.search(between))
         # The 1960s are more than 1960.
         about = _ABOUT.search(text, start, at) if number else None
-        more = re.sub("[馀餘]", "余", about[0]) if about else "s" if word.endswith("0s") else ""
+        more = re.sub("[馀餘多]", "余", about[0]) if about else "s" if word.endswith("0s") else ""
         key = more if number else _MINUS.sub("-", folded.replace("’", "'"))
+        key = "余" if key == "多" and between == "" and tokens and tokens[-1].number else key
         key = word if tokens and tokens[-1].number and not breaks and _UNIT.fullmatch(word) else key
         if key == _POSSESSIVE and tokens and tokens[-1].key in _IS and not between:
             key = "has" if _BEEN.match(text, at) else "is"

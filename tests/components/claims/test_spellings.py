@@ -26,6 +26,17 @@ SAME = [
     ("It rose to 7.5% in 2009.", "It rose to 7.5 per cent in 2009."),
     ("The recipe needs 2½ cups.", "The recipe needs 2.5 cups."),
     ("The recipe needs 2 1/2 cups.", "The recipe needs two and a half cups."),
+    # Chinese numbers in other figures.
+    ("曹军有二十余万人。", "曹军有二十多万人。"),
+    ("死者三千餘人。", "死者三千多人。"),
+    ("王在位二十有八年。", "王在位二十八年。"),
+    ("预算为4亿6千万元。", "预算为4.6亿元。"),
+    ("预算为四亿六千万元。", "预算为4.6亿元。"),
+    ("水费每吨二元三角五分。", "水费每吨2.35元。"),
+    ("震级为六点五级。", "震级为6.5级。"),
+    ("火灾发生在凌晨三点。", "火灾发生在凌晨3点。"),
+    ("利率为百分之三点五。", "利率为3.5%。"),
+    ("主队以三比一获胜。", "主队以3比1获胜。"),
 ]
 OTHER = [
     ("The dam didn't break.", "The dam did break."),
@@ -42,6 +53,14 @@ OTHER = [
     ("The fund grew to €1.2bn in 2010.", "The fund grew to €1.2 million in 2010."),
     ("The fund grew to 5m in 2010.", "The fund grew to 5 million in 2010."),
     ("The recipe needs 2½ cups.", "The recipe needs 2 cups."),
+    ("曹军有二十多万人。", "曹军有二十万人。"),
+    ("王在位二十有八年。", "王在位二十九年。"),
+    ("预算为4亿6千万元。", "预算为4.7亿元。"),
+    ("水费每吨二元三角五分。", "水费每吨2.34元。"),
+    ("震级为六点五级。", "震级为6级。"),
+    ("下午三点五人来到洛阳城。", "下午3.5人来到洛阳城。"),
+    ("利率为百分之四。", "利率为四。"),
+    ("主队以三比一获胜。", "主队以3比2获胜。"),
 ]
 
 
