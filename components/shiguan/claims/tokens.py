@@ -4,6 +4,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,6 +18,15 @@ from shiguan.text.terms import UNSPACED, fold_text, is_wide
 _TABLE = read_table(Path(__file__).with_name("restatement.yaml"))
 WORDS = {name: frozenset(fold_text(words).split()) for name, words in _TABLE.items()}
 """The lists of words of `restatement.yaml`."""
+_SPELLINGS = read_table(Path(__file__).with_name("spellings.yaml"))
+_ALIKE = {word: words[0] for words in map(str.split, _SPELLINGS["words"].split(",")) for word in words[1:]}
+_ENDS = [(re.compile(pattern), end) for pattern, end in _SPELLINGS["ends"].items()]
+_ABBREVIATED = {short: full for kind in ("titles", "parts", "firms") for short, full in _SPELLINGS[kind].items()}
+_TITLE, _PART, _FIRM = (rf"(?:{'|'.join(_SPELLINGS[kind])})" for kind in ("titles", "parts", "firms"))
+ABBREVIATION = (
+    rf"\b(?:{_TITLE}\.?(?= [A-Z])|{_PART}\.(?= ?(?:\d|[IVX]+\b))|{_FIRM}\.|U\.S(?:\.A\b)?|U\.[KN]\b|[ap]\.m\b)"
+)
+"""The short forms of words that are written out elsewhere, as a pattern: Gen. before a name, Fig. before a number."""
 _FORMS = [verb.split() for verb in _TABLE["irregular"].split(",")]
 IRREGULAR = {form: verb for verb, *forms in _FORMS for form in forms}
 """The verbs by their forms that are not regular."""
@@ -37,7 +47,8 @@ _ENDINGS_OF_VERBS = {"n't": "not", "'re": "are", "'ve": "have", "'ll": "will", "
 _IS = frozenset({"it", "he", "she", "there", "here", "what", "who", "where"})
 _MONEY = "$€£¥₹₽₩₺₴"
 _TOKEN = re.compile(
-    rf"{NOBODY}|[公西]元(?=[\d〇一二三四五六七八九十])|[{HAN}]|(?:(?![{HAN}])[{UNSPACED}])+|{_LETTERS}(?:['’](?!s\b){_LETTERS})*"
+    rf"{NOBODY}|{ABBREVIATION}"
+    rf"|[公西]元(?=[\d〇一二三四五六七八九十])|[{HAN}]|(?:(?![{HAN}])[{UNSPACED}])+|{_LETTERS}(?:['’](?!s\b){_LETTERS})*"
     rf"|['’]s\b|[{_MONEY}+−-](?=\d)|(?<![\w–‑])[–‑](?=\d)|(?<!\d)~(?=\d)|(?<=\d) ?(?:[%‰°′″]|[{_MONEY}](?!\d))"
     rf"|(?<=[A-Za-z])(?:\+\+|#)(?![A-Za-z0-9])|[¬±∀-∘√-⋿]|[×÷](?=\s?[\w(])|[←-⇿☐-☒■□✓✔✗✘👍👎]"
     rf"|[<>＜＞](?=\s?\d)|(?<=[（(])[+＋－-](?=[)）])|(?<=[ (\[`])--?(?=[a-z])|{SIGNS}"
@@ -155,6 +166,9 @@ def read_tokens(text: str) -> list[Token]:
 def words_of(word: str) -> Sequence[str]:
     """Return the words that one is written for: did not for didn't, nobody for no one."""
     plain = word.lower().replace("’", "'")
+    if "." in word or word in _SPELLINGS["titles"]:
+        short = word.rstrip(".")
+        return (_ABBREVIATED.get(short) or short.replace(".", ""),)
     if plain in _NO_ONE:
         return ("Nobody" if word[0].isupper() else "nobody",)
     ending = next((ending for ending in _ENDINGS_OF_VERBS if "'" in plain and plain.endswith(ending)), "")
@@ -162,6 +176,12 @@ def words_of(word: str) -> Sequence[str]:
     if not parts or not parts[0]:
         return (word,)
     return (parts[0].capitalize() if word[0].isupper() else parts[0], parts[1])
+
+
+def spelled(word: str) -> str:
+    """Return a word in lower case as it is spelled in America: color for colour, organize for organise."""
+    word = _ALIKE.get(word, word)
+    return next((pattern.sub(end, word) for pattern, end in _ENDS if pattern.search(word)), word)
 
 
 def joins_names(words: Sequence[Token], at: int) -> bool:
@@ -203,8 +223,9 @@ def has_one_verb(words: Sequence[Token]) -> bool:
     return is_enough(words) and sum(map(is_finite, active)) <= 1 and not says_any(words, WORDS["reported"])
 
 
+@lru_cache(maxsize=8192)
 def _base(word: str) -> str:
-    word = IRREGULAR.get(word, word)
+    word = spelled(IRREGULAR.get(word, word))
     if len(word) < _SHORTEST_WORD or not word.isascii():
         return ""
     endings = (ending for ending in _ENDINGS if word.endswith(ending))

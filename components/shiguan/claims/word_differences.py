@@ -9,7 +9,7 @@ from itertools import dropwhile
 from pathlib import Path
 from typing import Literal
 
-from shiguan.claims.tokens import IRREGULAR, NOBODY, words_of
+from shiguan.claims.tokens import ABBREVIATION, IRREGULAR, NOBODY, spelled, words_of
 from shiguan.reading.text import read_text
 from shiguan.resources import read_patterns, read_table
 from shiguan.text.dictionary import dictionary_words
@@ -46,7 +46,7 @@ _BOUND = re.compile(
     re.IGNORECASE,
 )
 _DIFFERENCE = re.compile(r"\s*(?:\w+\s+)?(?:\w+er|more|less)\b[^.]{0,40}\bthan\b")
-_TOKEN = re.compile(rf"{NOBODY}|\d[\d,]*(?:\.\d+)?|[{HAN}]|[^\W\d_]+(?:['’][^\W\d_]+)*")
+_TOKEN = re.compile(rf"{NOBODY}|{ABBREVIATION}|\d[\d,]*(?:\.\d+)?|[{HAN}]|[^\W\d_]+(?:['’][^\W\d_]+)*")
 _HAN_RUN = re.compile(f"[{HAN}]+")
 _OPENS = re.compile(r"(?:^|[.!?:;*#\n\"“(])[\s*#\"“(]*$")
 _NO_NAMES = frozenset("I Yes No However Additionally Also Moreover Furthermore Therefore Thus Overall Note".split())
@@ -205,7 +205,7 @@ def _tokens(text: str) -> tuple[_Token, ...]:
 
 @lru_cache(maxsize=8192)
 def _key(word: str) -> str:
-    words = terms(FULL_MONTHS.get(word) or IRREGULAR.get(word, word))
+    words = terms(FULL_MONTHS.get(word) or spelled(IRREGULAR.get(word, word.lower())))
     return words[0] if words else word.lower()
 
 

@@ -37,6 +37,17 @@ SAME = [
     ("火灾发生在凌晨三点。", "火灾发生在凌晨3点。"),
     ("利率为百分之三点五。", "利率为3.5%。"),
     ("主队以三比一获胜。", "主队以3比1获胜。"),
+    # British and American words, and units.
+    ("The colour of the theatre was grey.", "The color of the theater was gray."),
+    ("Otto travelled to the centre.", "Otto traveled to the center."),
+    ("They organised the defence of Acre.", "They organized the defense of Acre."),
+    ("The bridge is 3 km long.", "The bridge is 3 kilometres long."),
+    # Abbreviations.
+    ("Gen. Lee sold the mill.", "General Lee sold the mill."),
+    ("Mt Everest is the highest one.", "Mount Everest is the highest one."),
+    ("Acme Co. sold the mill.", "Acme Company sold the mill."),
+    ("It is shown in Fig. 3.", "It is shown in Figure 3."),
+    ("The U.S. Navy sold the ship.", "The US Navy sold the ship."),
 ]
 OTHER = [
     ("The dam didn't break.", "The dam did break."),
@@ -61,6 +72,14 @@ OTHER = [
     ("下午三点五人来到洛阳城。", "下午3.5人来到洛阳城。"),
     ("利率为百分之四。", "利率为四。"),
     ("主队以三比一获胜。", "主队以3比2获胜。"),
+    ("He filled the case in court.", "He filed the case in court."),
+    ("He scoured the town of Acre.", "He scored the town of Acre."),
+    ("The tower is 120 km high.", "The tower is 120 m high."),
+    ("Gen. Lee sold the mill.", "Governor Lee sold the mill."),
+    ("Acme Co. sold the mill.", "Acme Corporation sold the mill."),
+    ("It is shown in Fig. 3.", "It is shown in Figure 4."),
+    ("It is shown in Fig. 3.", "It is shown in Table 3."),
+    ("The U.S. Navy sold the ship.", "The UK Navy sold the ship."),
 ]
 
 
