@@ -228,13 +228,19 @@ def _replaced(claimed: _Part, found: _Part, passage: str, repeated: float, *, ve
         return None
     if _has_name(claim, left, claim + passage) and _has_name(span, right, span + passage):
         # 安禄山 and 禄山, or a name with a title and without, name the same person.
-        return None if _shares_word(left, right) else Difference("name" if verbatim else "word", *words)
+        same = _shares_word(left, right) or any(_is_short_for(*pair) for pair in (words, words[::-1]))
+        return None if same else Difference("name" if verbatim else "word", *words)
     if all(token.is_han for token in (*left, *right)):
         other = len(left) > 1 and not _shares_word(left, right)
     else:
         # In a sentence repeated nearly word for word, another word is hardly chance; it may still be a synonym.
         other = repeated >= _SAME_STATEMENT and len(left) == len(right) == 1
     return Difference("word", *words) if other else None
+
+
+def _is_short_for(short: str, full: str) -> bool:
+    """Return whether a name is made of the first letters of another one: UK, United Kingdom."""
+    return short.isupper() and short == "".join(word[0] for word in full.split() if word[0].isupper()) != full
 
 
 def _denied_otherwise(claimed: _Part, found: _Part) -> Difference | None:
