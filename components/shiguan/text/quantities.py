@@ -95,6 +95,8 @@ _PARTS = {"quarter": 4, **{word: value for word, value in ORDINALS.items() if 2 
 _MOST_PARTS = 20
 # The digits before a ½, and how far before a number its name is looked for.
 _LONGEST_WHOLE, _NAME_BEFORE = 3, 20
+# Lower years in two figures may be of either century.
+_RECENT = 30
 _FRACTION = re.compile(
     rf"(?<![\d/.,])(?<!\d[ -])(\d{{1,3}}) ?[/⁄] ?(\d{{1,3}})(?![\d/])|(?<![{_HAN}])(?!百分)([{_HAN}]+)分之([{_HAN}]+)"
     rf"|\b({_CARDINAL}|a(?=\W\w+ of)|\w{{3,}}est|top|bottom)[\s-]({'|'.join(_PARTS)})s?\b",
@@ -107,6 +109,10 @@ FULL_MONTHS = {
 """The names of months by their short forms."""
 _PERCENT = re.compile(r"per\s?cent|percentage", re.IGNORECASE)
 # 2018–19: the second year of a span is written with its last two digits.
+# 98年 at the head of a clause, or behind what leads to a year, is 1998 as well; 历时98年 and 56年后 are not.
+_SHORT_YEAR = re.compile(
+    rf"(?:(?<![\u4e00-\u9fff])|(?<=[于於在自从到至]))(?:\d\d|[{_HAN[:12]}]{{2}})(?=年(?![代前后後内間间来來级級]))"
+)
 _YEAR_BEFORE = re.compile(r"(?<!\d)([12]\d)\d\d\s?[-–—/]$", re.ASCII)
 # The stop behind a month is part of it only where that is short: Nov., not November.
 _MONTH = re.compile(rf"\b({_any_of(_MONTHS)})\b(?:(?<=\b\w{{3}})(?<!may)\.|(?<=\bsept)\.)?", re.IGNORECASE)
@@ -214,7 +220,7 @@ def _numbers(plain: str) -> Iterator[_Reading]:
         han = _han_value(match[0], plain[match.end() : match.end() + 1], before)
         if han is not None:
             start = match.start() - len(_PER_HUNDRED) * (before == _PER_HUNDRED)
-            yield (start, match.end()), _kind(plain, *match.span()), {han}
+            yield (start, match.end()), _kind(plain, *match.span()), {han, *_second_year(plain, match)}
     for match in _ENGLISH.finditer(plain):
         english = _english_value(match[0].lower())
         if english is not None:
@@ -293,6 +299,8 @@ def _han_value(numeral: str, following: str, before: str) -> float | None:
 
 
 def _second_year(plain: str, match: re.Match[str]) -> set[float]:
+    if (short := _SHORT_YEAR.match(plain, match.start())) and (year := _value(short[0])) is not None:
+        return {1900 + year} if year >= _RECENT else {2000 + year} if short[0][0] in "0零〇" else set()
     century = _YEAR_BEFORE.search(plain[max(0, match.start() - 8) : match.start()])
     return {int(century[1]) * 100 + float(match[0])} if century and len(match[0]) == 2 else set()
 

@@ -48,6 +48,9 @@ SAME = [
     ("Acme Co. sold the mill.", "Acme Company sold the mill."),
     ("It is shown in Fig. 3.", "It is shown in Figure 3."),
     ("The U.S. Navy sold the ship.", "The US Navy sold the ship."),
+    # Years of two figures.
+    ("九八年夏天，长江发生洪水。", "1998年夏天，长江发生洪水。"),
+    ("工程于05年动工，08年竣工。", "工程于2005年动工，2008年竣工。"),
 ]
 OTHER = [
     ("The dam didn't break.", "The dam did break."),
@@ -80,6 +83,8 @@ OTHER = [
     ("It is shown in Fig. 3.", "It is shown in Figure 4."),
     ("It is shown in Fig. 3.", "It is shown in Table 3."),
     ("The U.S. Navy sold the ship.", "The UK Navy sold the ship."),
+    ("98年夏天，长江发生洪水。", "1997年夏天，长江发生洪水。"),
+    ("公元98年夏天，长江发生洪水。", "1998年夏天，长江发生洪水。"),
 ]
 
 
