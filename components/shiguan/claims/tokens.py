@@ -3,7 +3,7 @@
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -22,6 +22,10 @@ _SPELLINGS = read_table(Path(__file__).with_name("spellings.yaml"))
 _ALIKE = {word: words[0] for words in map(str.split, _SPELLINGS["words"].split(",")) for word in words[1:]}
 _ENDS = [(re.compile(pattern), end) for pattern, end in _SPELLINGS["ends"].items()]
 _ABBREVIATED = {short: full for kind in ("titles", "parts", "firms") for short, full in _SPELLINGS[kind].items()}
+_UNITS = {
+    unit: (base, float(factor)) for base, all_of in _SPELLINGS["units"].items() for unit, factor in all_of.items()
+}
+_MEASURE = re.compile(rf"[\s-]?({'|'.join(sorted(_UNITS, key=len, reverse=True))})(?![A-Za-z²³\d])")
 _TITLE, _PART, _FIRM = (rf"(?:{'|'.join(_SPELLINGS[kind])})" for kind in ("titles", "parts", "firms"))
 ABBREVIATION = (
     rf"\b(?:{_TITLE}\.?(?= [A-Z])|{_PART}\.(?= ?(?:\d|[IVX]+\b))|{_FIRM}\.|U\.S(?:\.A\b)?|U\.[KN]\b|[ap]\.m\b)"
@@ -123,6 +127,12 @@ def read_tokens(text: str) -> list[Token]:
         # Of 5kg, 12B and 10⁵ the rest is a token of its own.
         at = number.end if number else match.end()
         at = max(at, match.end()) if _OF_NUMBER.search(match[0]) else at
+        if number and number.kind == "number" and (unit := _MEASURE.match(text, number.end)):  # 12公里 for 12千米
+            base, factor = _UNITS[unit[1]]
+            number = replace(number, values=frozenset(round(value * factor, 6) for value in number.values))
+            found += [(match[0], match.start(), at, number), (base, *unit.span(1), None)]
+            at = unit.end()
+            continue
         found += [(part, match.start(), at, number) for part in words_of(match[0])]
         if number and number.kind == "number" and _YUAN.search(text, match.start(), at):  # 六元八角 for 6.8元
             found.append(("元", at, at, None))

@@ -51,6 +51,12 @@ SAME = [
     # Years of two figures.
     ("九八年夏天，长江发生洪水。", "1998年夏天，长江发生洪水。"),
     ("工程于05年动工，08年竣工。", "工程于2005年动工，2008年竣工。"),
+    # Units of which one is an exact number of others.
+    ("全长十二公里。", "全长十二千米。"),
+    ("他体重七十公斤。", "他体重70千克。"),
+    ("He was 1.80 m tall.", "He was 180 cm tall."),
+    ("The trip took two weeks.", "The trip took 14 days."),
+    ("The lake covers 30 sq km.", "The lake covers 30 square kilometres."),
 ]
 OTHER = [
     ("The dam didn't break.", "The dam did break."),
@@ -85,6 +91,11 @@ OTHER = [
     ("The U.S. Navy sold the ship.", "The UK Navy sold the ship."),
     ("98年夏天，长江发生洪水。", "1997年夏天，长江发生洪水。"),
     ("公元98年夏天，长江发生洪水。", "1998年夏天，长江发生洪水。"),
+    ("全长十二公里。", "全长十二米。"),
+    ("He was 1.80 m tall.", "He was 181 cm tall."),
+    ("The trip took two weeks.", "The trip took two days."),
+    ("The lake covers 30 km².", "The lake covers 30 km."),
+    ("The plant makes 30 MW in May.", "The plant makes 30 mW in May."),
 ]
 
 
