@@ -337,13 +337,13 @@ class Clauses(Phrases):
         if not any(map(is_finite, lead)):  # on 3 May, 1888
             lead = self.tokens[self.begins[bisect_right(self.begins, end - 1) - 1] : end]
         verb = next((at for at, token in enumerate(lead) if is_finite(token)), len(lead))
+        if self.behind_date(end) == end and any(one.number for one in lead[:verb]):  # 52 percent voted for Otto
+            return False
         if verb == len(lead) or lead[verb].key not in ARE:
             is_reason = key in _OF_TIME_OR_CAUSE and any(map(is_past, behind))
             # Verbs that are not listed are old ones or rare, of the past mostly.
             tells = is_past(lead[verb]) if verb < len(lead) else self.behind_date(end) > end
             return tells or is_reason
-        if self.behind_date(end) == end and any(one.number for one in lead[:verb]):  # 52 percent voted for Otto
-            return False
         said, first = lead[verb + 1 :], end - len(lead) + verb + 1
         is_deed = lead[verb].key in ("was", "were") and is_participle(said[:1])
         is_what = self.is_described(first) or (bool(said) and said[0].is_capital)

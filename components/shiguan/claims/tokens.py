@@ -3,7 +3,8 @@
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,6 +18,19 @@ from shiguan.text.terms import UNSPACED, fold_text, is_wide
 _TABLE = read_table(Path(__file__).with_name("restatement.yaml"))
 WORDS = {name: frozenset(fold_text(words).split()) for name, words in _TABLE.items()}
 """The lists of words of `restatement.yaml`."""
+_SPELLINGS = read_table(Path(__file__).with_name("spellings.yaml"))
+_ALIKE = {word: words[0] for words in map(str.split, _SPELLINGS["words"].split(",")) for word in words[1:]}
+_ENDS = [(re.compile(pattern), end) for pattern, end in _SPELLINGS["ends"].items()]
+_ABBREVIATED = {short: full for kind in ("titles", "parts", "firms") for short, full in _SPELLINGS[kind].items()}
+_UNITS = {
+    unit: (base, float(factor)) for base, all_of in _SPELLINGS["units"].items() for unit, factor in all_of.items()
+}
+_MEASURE = re.compile(rf"[\s-]?({'|'.join(sorted(_UNITS, key=len, reverse=True))})(?![A-Za-z²³\d])")
+_TITLE, _PART, _FIRM = (rf"(?:{'|'.join(_SPELLINGS[kind])})" for kind in ("titles", "parts", "firms"))
+ABBREVIATION = (
+    rf"\b(?:{_TITLE}\.?(?= [A-Z])|{_PART}\.(?= ?(?:\d|[IVX]+\b))|{_FIRM}\.|U\.S(?:\.A\b)?|U\.[KN]\b|[ap]\.m\b)"
+)
+"""The short forms of words that are written out elsewhere, as a pattern: Gen. before a name, Fig. before a number."""
 _FORMS = [verb.split() for verb in _TABLE["irregular"].split(",")]
 IRREGULAR = {form: verb for verb, *forms in _FORMS for form in forms}
 """The verbs by their forms that are not regular."""
@@ -37,17 +51,18 @@ _ENDINGS_OF_VERBS = {"n't": "not", "'re": "are", "'ve": "have", "'ll": "will", "
 _IS = frozenset({"it", "he", "she", "there", "here", "what", "who", "where"})
 _MONEY = "$€£¥₹₽₩₺₴"
 _TOKEN = re.compile(
-    rf"{NOBODY}|[公西]元(?=[\d〇一二三四五六七八九十])|[{HAN}]|(?:(?![{HAN}])[{UNSPACED}])+|{_LETTERS}(?:['’](?!s\b){_LETTERS})*"
+    rf"{NOBODY}|{ABBREVIATION}"
+    rf"|[公西]元(?=[\d〇一二三四五六七八九十])|[{HAN}]|(?:(?![{HAN}])[{UNSPACED}])+|{_LETTERS}(?:['’](?!s\b){_LETTERS})*"
     rf"|['’]s\b|[{_MONEY}+−-](?=\d)|(?<![\w–‑])[–‑](?=\d)|(?<!\d)~(?=\d)|(?<=\d) ?(?:[%‰°′″]|[{_MONEY}](?!\d))"
     rf"|(?<=[A-Za-z])(?:\+\+|#|[+-](?=[^\w\s]|$))(?![A-Za-z0-9])|[¬±∀-∘√-⋿]|[×÷](?=\s?[\w(])|[←-⇿☐-☒■□✓✔✗✘👍👎▲▼△▽★☆♂♀]"
     rf"|[<>＜＞](?=\s?\d)|(?<=[（(])[+＋－-](?=[)）])|(?<=[ (\[`])--?(?=[a-z])|{SIGNS}"
 )
-_BEEN = re.compile(r" (?:been|had|got)\b")
+_YUAN, _BEEN = re.compile("[元块塊]."), re.compile(r" (?:been|had|got)\b")
 _POSSESSIVE, _PERCENT = "'s", frozenset({"%", "percent", "per", "cent"})
 # A hyphen, an apostrophe or an asterisk between two words is no break; the end of a sentence is a hard one.
 _BREAK, _STOP = re.compile(r"[^\w\s'’\-‐‑·•*]|\n"), re.compile(r"[。！？；\n]")
 # 十余万 is more than 十万, 二三万 and 十五六 are no certain number.
-_ABOUT = re.compile(r"[余馀餘]|[一二两三四五六七八九]{2}(?=[十百千万亿])|(?<=十)[一二两三四五六七八九]{2}\Z")
+_ABOUT = re.compile(r"[余馀餘多]|[一二两三四五六七八九]{2}(?=[十百千万亿])|(?<=十)[一二两三四五六七八九]{2}\Z")
 # What belongs to the number that it is written to: 1960s, 3rd.
 _OF_NUMBER = re.compile(r"(?:0s|\d(?:st|nd|rd|th))\Z", re.IGNORECASE)
 # Behind a number, capitals tell these units apart: MW and mW, Mb and MB.
@@ -116,7 +131,15 @@ def read_tokens(text: str) -> list[Token]:
         # Of 5kg, 12B and 10⁵ the rest is a token of its own.
         at = number.end if number else match.end()
         at = max(at, match.end()) if _OF_NUMBER.search(match[0]) else at
+        if number and number.kind == "number" and (unit := _MEASURE.match(text, number.end)):  # 12公里 for 12千米
+            base, factor = _UNITS[unit[1]]
+            number = replace(number, values=frozenset(round(value * factor, 6) for value in number.values))
+            found += [(match[0], match.start(), at, number), (base, *unit.span(1), None)]
+            at = unit.end()
+            continue
         found += [(part, match.start(), at, number) for part in words_of(match[0])]
+        if number and number.kind == "number" and _YUAN.search(text, match.start(), at):  # 六元八角 for 6.8元
+            found.append(("元", at, at, None))
     tokens: list[Token] = []
     breaks, stops, begun, article = ".", True, 0, ""
     sentences = [start for start, _ in read_text(text).sentences]
@@ -129,8 +152,9 @@ def read_tokens(text: str) -> list[Token]:
         stops = stops or begun > before or bool(_STOP.search(between))
         # The 1960s are more than 1960.
         about = _ABOUT.search(text, start, at) if number else None
-        more = re.sub("[馀餘]", "余", about[0]) if about else "s" if word.endswith("0s") else ""
+        more = re.sub("[馀餘多]", "余", about[0]) if about else "s" if word.endswith("0s") else ""
         key = more if number else _MINUS.sub("-", folded.replace("’", "'"))
+        key = "余" if key == "多" and between == "" and tokens and tokens[-1].number else key
         key = word if tokens and tokens[-1].number and not breaks and _UNIT.fullmatch(word) else key
         if key == _POSSESSIVE and tokens and tokens[-1].key in _IS and not between:
             key = "has" if _BEEN.match(text, at) else "is"
@@ -158,6 +182,9 @@ def read_tokens(text: str) -> list[Token]:
 def words_of(word: str) -> Sequence[str]:
     """Return the words that one is written for: did not for didn't, nobody for no one."""
     plain = word.lower().replace("’", "'")
+    if "." in word or word in _SPELLINGS["titles"]:
+        short = word.rstrip(".")
+        return (_ABBREVIATED.get(short) or short.replace(".", ""),)
     if plain in _NO_ONE:
         return ("Nobody" if word[0].isupper() else "nobody",)
     ending = next((ending for ending in _ENDINGS_OF_VERBS if "'" in plain and plain.endswith(ending)), "")
@@ -165,6 +192,12 @@ def words_of(word: str) -> Sequence[str]:
     if not parts or not parts[0]:
         return (word,)
     return (parts[0].capitalize() if word[0].isupper() else parts[0], parts[1])
+
+
+def spelled(word: str) -> str:
+    """Return a word in lower case as it is spelled in America: color for colour, organize for organise."""
+    word = _ALIKE.get(word, word)
+    return next((pattern.sub(end, word) for pattern, end in _ENDS if pattern.search(word)), word)
 
 
 def joins_names(words: Sequence[Token], at: int) -> bool:
@@ -206,8 +239,9 @@ def has_one_verb(words: Sequence[Token]) -> bool:
     return is_enough(words) and sum(map(is_finite, active)) <= 1 and not says_any(words, WORDS["reported"])
 
 
+@lru_cache(maxsize=8192)
 def _base(word: str) -> str:
-    word = IRREGULAR.get(word, word)
+    word = spelled(IRREGULAR.get(word, word))
     if len(word) < _SHORTEST_WORD or not word.isascii():
         return ""
     endings = (ending for ending in _ENDINGS if word.endswith(ending))

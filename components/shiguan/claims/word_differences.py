@@ -9,7 +9,7 @@ from itertools import dropwhile
 from pathlib import Path
 from typing import Literal
 
-from shiguan.claims.tokens import IRREGULAR, NOBODY, words_of
+from shiguan.claims.tokens import ABBREVIATION, IRREGULAR, NOBODY, spelled, words_of
 from shiguan.reading.text import read_text
 from shiguan.resources import read_patterns, read_table
 from shiguan.text.dictionary import dictionary_words
@@ -46,7 +46,7 @@ _BOUND = re.compile(
     re.IGNORECASE,
 )
 _DIFFERENCE = re.compile(r"\s*(?:\w+\s+)?(?:\w+er|more|less)\b[^.]{0,40}\bthan\b")
-_TOKEN = re.compile(rf"{NOBODY}|\d[\d,]*(?:\.\d+)?|[{HAN}]|[^\W\d_]+(?:['’][^\W\d_]+)*")
+_TOKEN = re.compile(rf"{NOBODY}|{ABBREVIATION}|\d[\d,]*(?:\.\d+)?|[{HAN}]|[^\W\d_]+(?:['’][^\W\d_]+)*")
 _HAN_RUN = re.compile(f"[{HAN}]+")
 _OPENS = re.compile(r"(?:^|[.!?:;*#\n\"“(])[\s*#\"“(]*$")
 _NO_NAMES = frozenset("I Yes No However Additionally Also Moreover Furthermore Therefore Thus Overall Note".split())
@@ -205,7 +205,7 @@ def _tokens(text: str) -> tuple[_Token, ...]:
 
 @lru_cache(maxsize=8192)
 def _key(word: str) -> str:
-    words = terms(FULL_MONTHS.get(word) or IRREGULAR.get(word, word))
+    words = terms(FULL_MONTHS.get(word) or spelled(IRREGULAR.get(word, word.lower())))
     return words[0] if words else word.lower()
 
 
@@ -228,13 +228,19 @@ def _replaced(claimed: _Part, found: _Part, passage: str, repeated: float, *, ve
         return None
     if _has_name(claim, left, claim + passage) and _has_name(span, right, span + passage):
         # 安禄山 and 禄山, or a name with a title and without, name the same person.
-        return None if _shares_word(left, right) else Difference("name" if verbatim else "word", *words)
+        same = _shares_word(left, right) or any(_is_short_for(*pair) for pair in (words, words[::-1]))
+        return None if same else Difference("name" if verbatim else "word", *words)
     if all(token.is_han for token in (*left, *right)):
         other = len(left) > 1 and not _shares_word(left, right)
     else:
         # In a sentence repeated nearly word for word, another word is hardly chance; it may still be a synonym.
         other = repeated >= _SAME_STATEMENT and len(left) == len(right) == 1
     return Difference("word", *words) if other else None
+
+
+def _is_short_for(short: str, full: str) -> bool:
+    """Return whether a name is made of the first letters of another one: UK, United Kingdom."""
+    return short.isupper() and short == "".join(word[0] for word in full.split() if word[0].isupper()) != full
 
 
 def _denied_otherwise(claimed: _Part, found: _Part) -> Difference | None:

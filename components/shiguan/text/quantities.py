@@ -20,6 +20,7 @@ _DIGIT = {c: i for i, c in enumerate("零一二三四五六七八九")} | {"〇"
 _SMALL = {"十": 10, "百": 100, "千": 1000, "廿": 20, "卅": 30}
 _LARGE = {"万": 10_000, "亿": 100_000_000}
 # What a last numeral counts in speech: 两千三 is 2,300, but 一千三人 and 卷一千三 end in a three.
+_PER_HUNDRED, _DIGITS_OR_ONE = "百分之", re.compile(r"\d+|.")
 _SPOKEN, _PLACED = {"千": "百", "万": "千", "亿": "千万"}, frozenset("第卷")
 _HAN = "零〇一二两三四五六七八九十百千万亿廿卅"
 # Numerals of contracts are numbers beside others of their kind (伍拾), and alone are words (退伍军人).
@@ -31,7 +32,7 @@ _NO_NUMBER = re.compile(
 # A lone numeral is a number only before one of these; elsewhere it is part of a word (万一, 百姓, 三思).
 COUNTED = (
     "年月日岁人名个次万亿里州县镇道天位座军兵骑匹卷章篇世代余元公米吨分成倍家子艘所部"
-    "条层场级期届周号度寸尺丈石斤只盏头颗枚件"
+    "条层场级期届周号度寸尺丈石斤只盏头颗枚件点點时時小升秒比块塊"
 )
 
 
@@ -61,7 +62,17 @@ _WHOLES = re.compile(r"\s?(?:people|(?:wo)?men|inhabitants|residents|soldiers|tr
 _THOUSANDS, _DIGITS = re.compile(r"[1-9]\d{0,2}\.\d{3}"), re.compile(r"\d+")
 # 2½ and 2 1/2.
 _AND_PART = re.compile(r"(?<=\d) ?([½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞])|(?<=\d)[ -]([1-9])/([1-9]\d?)(?![\d/])")
-_HAN_NUMBER = re.compile(rf"[{_HAN}]+(?:余(?=[万亿百千]))?[{_HAN}]*")
+# 二十有四 is 二十四, 二十多万 is 二十余万, 六点五 is 6.5, but not where the clock strikes: 下午三点五人来.
+_HAN_NUMBER = re.compile(
+    rf"[{_HAN}]+(?:(?<=[十百千万])有[{_HAN}]+)*(?:[余多](?=[万亿百千])[{_HAN}]*"
+    rf"|(?<![第午晨晚夜早上].)[点點][{_HAN[:12]}]+(?![{_HAN[:12]}十百千点點分刻半线線])[万亿]*)?"
+)
+# 2亿3千万, and 六元八角 or 六块八.
+_HAN_SCALES = re.compile(r"(?<![\w.])\d+[百千万亿]+(?:\d+[百千万亿]+)+", re.ASCII)
+_MONEY = re.compile(
+    rf"(?<![\d.{_HAN}])(\d+|[{_HAN}]+)[元块塊]"
+    rf"(?:([\d{_HAN[1:12]}])[角毛](?:([\d{_HAN[1:12]}])分)?|([{_HAN[2:12]}])(?=[，。；、]|$))"
+)
 _SCALE = re.compile(r"[\s-]*(hundred|thousand|million|billion|trillion)s?\b|\s?([百千万亿]+)", re.IGNORECASE)
 _SHORT_SCALE = re.compile(r"\s?(bn|mn|tn)\b|\s?([mk])(?=\s(?:euros?|dollars?|pounds?)\b)|([mk])\b")
 _SIGNS = tuple("$€£¥")
@@ -75,7 +86,8 @@ _ORDINAL_MONTH = re.compile(r"(?:st|nd|rd|th)\s+month")
 _CARDINAL, _ORDINAL, _THEN = _any_of([*_WORDS, *_SCALES]), _any_of(ORDINALS), r"[\s-]+(?:and[\s-]+)?"
 # "The ninth and tenth" and "the first two" are two numbers each, not their sum.
 _ENGLISH = re.compile(
-    rf"\b(?:{_CARDINAL}\b(?:{_THEN}{_CARDINAL}\b|[\s-]and[\s-]a[\s-]half\b)*(?:{_THEN}{_ORDINAL}\b)?|{_ORDINAL}\b)",
+    rf"\b(?:{_CARDINAL}\b(?:{_THEN}{_CARDINAL}\b|[\s-]and[\s-]a[\s-]half\b)*"
+    rf"(?:{_THEN}{_ORDINAL}\b)?|{_ORDINAL}\b)",
     re.IGNORECASE,
 )
 # 2/3, 三分之二, two-thirds, a third of them, the poorest fifth; 百分之 is read as a number of per cent.
@@ -83,6 +95,8 @@ _PARTS = {"quarter": 4, **{word: value for word, value in ORDINALS.items() if 2 
 _MOST_PARTS = 20
 # The digits before a ½, and how far before a number its name is looked for.
 _LONGEST_WHOLE, _NAME_BEFORE = 3, 20
+# Lower years in two figures may be of either century.
+_RECENT = 30
 _FRACTION = re.compile(
     rf"(?<![\d/.,])(?<!\d[ -])(\d{{1,3}}) ?[/⁄] ?(\d{{1,3}})(?![\d/])|(?<![{_HAN}])(?!百分)([{_HAN}]+)分之([{_HAN}]+)"
     rf"|\b({_CARDINAL}|a(?=\W\w+ of)|\w{{3,}}est|top|bottom)[\s-]({'|'.join(_PARTS)})s?\b",
@@ -95,6 +109,10 @@ FULL_MONTHS = {
 """The names of months by their short forms."""
 _PERCENT = re.compile(r"per\s?cent|percentage", re.IGNORECASE)
 # 2018–19: the second year of a span is written with its last two digits.
+# 98年 at the head of a clause, or behind what leads to a year, is 1998 as well; 历时98年 and 56年后 are not.
+_SHORT_YEAR = re.compile(
+    rf"(?:(?<![\u4e00-\u9fff])|(?<=[于於在自从到至]))(?:\d\d|[{_HAN[:12]}]{{2}})(?=年(?![代前后後内間间来來级級]))"
+)
 _YEAR_BEFORE = re.compile(r"(?<!\d)([12]\d)\d\d\s?[-–—/]$", re.ASCII)
 # The stop behind a month is part of it only where that is short: Nov., not November.
 _MONTH = re.compile(rf"\b({_any_of(_MONTHS)})\b(?:(?<=\b\w{{3}})(?<!may)\.|(?<=\bsept)\.)?", re.IGNORECASE)
@@ -137,7 +155,9 @@ def quantities(text: str) -> list[Quantity]:
     plain = _NO_NUMBER.sub(lambda word: "_" * len(word[0]), text).translate(_FOLD)
     taken = [False] * len(plain)
     found: list[Quantity] = []
-    for (start, end), kind, values in chain(_years(plain), _fractions(plain), _numbers(plain)):
+    for (start, end), kind, values in chain(
+        _years(plain), _fractions(plain), _in_several_scales(plain), _numbers(plain)
+    ):
         if not any(taken[start:end]):
             taken[start:end] = [True] * (end - start)
             found.append(Quantity(frozenset(round(float(value), 6) for value in values), kind, start, end))
@@ -174,6 +194,14 @@ def _fractions(plain: str) -> Iterator[_Reading]:
             yield match.span(), "percent", {share, round(share, 1), round(share)}
 
 
+def _in_several_scales(plain: str) -> Iterator[_Reading]:
+    for match in _MONEY.finditer(plain):
+        whole, tenths, hundredths, spoken = map(_value, match.groups("零"))
+        yield match.span(), "number", {(whole or 0) + ((tenths or spoken or 0) + (hundredths or 0) / 10) / 10}
+    for match in _HAN_SCALES.finditer(plain):
+        yield match.span(), _kind(plain, *match.span()), {_value(match[0]) or 0.0}
+
+
 def _numbers(plain: str) -> Iterator[_Reading]:
     for match in _arabic(plain):
         values = _arabic_values(match[0], plain, match.end())
@@ -188,12 +216,14 @@ def _numbers(plain: str) -> Iterator[_Reading]:
             values, end = {value * _SHORT_SCALES[short[0].strip()] for value in values}, short.end()
         yield (start, end), _kind(plain, start, end), {*values, *_second_year(plain, match)}
     for match in _HAN_NUMBER.finditer(plain):
-        placed, following = plain[match.start() - 1 : match.start()] in _PLACED, plain[match.end() : match.end() + 1]
-        han = _han_value(match[0], following, spoken=not placed)
+        before, following = plain[max(0, match.start() - 3) : match.start()], plain[match.end() : match.end() + 1]
+        han = _han_value(match[0], following, before)
         if han is not None:
+            start = match.start() - len(_PER_HUNDRED) * (before == _PER_HUNDRED)
             # 三百五 is 350 in speech and 305 in old books, as in 户三万一千三百三.
-            either = match[0][-2:-1] == "百" and not placed and not (following and following in COUNTED)
-            yield match.span(), _kind(plain, *match.span()), {han, han + 9 * _DIGIT.get(match[0][-1], 0) * either}
+            either = match[0][-2:-1] == "百" and before[-1:] not in _PLACED and not (following and following in COUNTED)
+            values = {han, han + 9 * _DIGIT.get(match[0][-1], 0) * either}
+            yield (start, match.end()), _kind(plain, *match.span()), values | _second_year(plain, match)
     for match in _ENGLISH.finditer(plain):
         english = _english_value(match[0].lower())
         if english is not None:
@@ -244,9 +274,16 @@ def numeral(written: str) -> int:
     return int(next(iter(numerals(word)), 0))
 
 
-def _han_value(numeral: str, following: str, *, spoken: bool) -> float | None:
+def _han_value(numeral: str, following: str, before: str) -> float | None:
     """Read a numeral in Han characters; None if it is part of a word."""
-    word = numeral.replace("余", "")
+    word = re.sub("[余多有]", "", numeral).replace("點", "点")
+    if "点" in word:
+        whole, _, rest = word.partition("点")
+        digits = rest.rstrip("万亿")
+        share = float("0." + "".join(str(_DIGIT[digit]) for digit in digits))
+        return ((_value(whole) or 0.0) + share) * _scale(rest[len(digits) :])
+    if before == _PER_HUNDRED or (before[-1:] == "比" and set(before[-2:-1]) & _DIGIT.keys()):
+        return _value(word)
     if len(word) == 1 and (not following or following not in COUNTED or (word in "百千万亿" and following != "余")):
         return None
     # 三五人 and 六七人 are no certain number; 九八年 is a year.
@@ -254,12 +291,19 @@ def _han_value(numeral: str, following: str, *, spoken: bool) -> float | None:
         return None
     if numeral == "万一" or (word == "一" and following not in "年月日"):
         return None
-    if spoken and _DIGIT.get(word[-1]) and not (following and following in COUNTED):
+    if (
+        before[-1:] not in _PLACED
+        and "有" not in numeral
+        and _DIGIT.get(word[-1])
+        and not (following and following in COUNTED)
+    ):
         word += _SPOKEN.get(word[-2:-1], "")
     return _value(word)
 
 
 def _second_year(plain: str, match: re.Match[str]) -> set[float]:
+    if (short := _SHORT_YEAR.match(plain, match.start())) and (year := _value(short[0])) is not None:
+        return {1900 + year} if year >= _RECENT else {2000 + year} if short[0][0] in "0零〇" else set()
     century = _YEAR_BEFORE.search(plain[max(0, match.start() - 8) : match.start()])
     return {int(century[1]) * 100 + float(match[0])} if century and len(match[0]) == 2 else set()
 
@@ -273,7 +317,7 @@ def _kind(plain: str, start: int, end: int) -> Kind:
         return "month"
     if after[:1] in ("日", "号"):
         return "day"
-    if after[:1] == "%" or _PERCENT.match(after) or plain[max(0, start - 3) : start] == "百分之":
+    if after[:1] == "%" or _PERCENT.match(after) or plain[max(0, start - 3) : start] == _PER_HUNDRED:
         return "percent"
     word = re.search(r"([a-z]+)\.?$", before)
     if word and word[1] in _MONTHS and end - start <= 4:
@@ -297,11 +341,13 @@ def _value(word: str) -> float | None:
         # 一九四九 is read digit by digit.
         return float("".join(str(_DIGIT[character]) for character in word))
     total = section = digit = 0.0
-    for character in word:
-        if character in _DIGIT:
-            digit = _DIGIT[character]
+    for character in _DIGITS_OR_ONE.findall(word):
+        if character in _DIGIT or character.isdecimal():
+            digit = _DIGIT[character] if character in _DIGIT else float(character)
         elif character in _SMALL:
             unit = _SMALL[character]
+            if unit > section > 0:  # 十二千克
+                section, digit = 0.0, section + digit
             section += unit if unit in (20, 30) else (digit or 1) * unit
             digit = 0
         elif character in _LARGE:

@@ -131,6 +131,7 @@ def test_opposites_are_found_whatever_their_inflection():
         ("The mill was sold to Hale in 1891.", "The mill was sold, not rented, to Hale in 1891."),
         ("Otto Hale founded the school in 1770.", "Otto Hale, not Karl Low, founded the school in 1770."),
         ("李文博于1921年创办了天文台。", "李文博而非张志远于1921年创办了天文台。"),
+        ("The European Union has 27 members.", "The EU has 27 members."),
         # Denied in other words, or in another place.
         ("Smoking is not permitted on the ship.", "Smoking is prohibited on the ship."),
         ("The shop is closed on Sundays.", "The shop is not open on Sundays."),
