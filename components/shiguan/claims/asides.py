@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from shiguan.claims.clauses import DOUBTS, SETS_OFF, Clauses, is_past
+from shiguan.claims.clauses import DOUBTS, SETS_OFF, Clauses
 from shiguan.claims.phrases import BE, JOINS
-from shiguan.claims.tokens import PARTICIPLES, WORDS, Span, Token, is_finite, says_any
+from shiguan.claims.tokens import PARTICIPLES, WORDS, Span, Token, is_finite, is_past, says_any
 from shiguan.reading.text import read_text
 
 _JOINS = WORDS["limits"] | {"and"}

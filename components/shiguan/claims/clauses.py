@@ -15,6 +15,7 @@ from shiguan.claims.tokens import (
     Token,
     is_finite,
     is_participle,
+    is_past,
     read_tokens,
     says_any,
 )
@@ -65,10 +66,6 @@ _LONGEST_REJECTION = 14
 def limits_aside(aside: Sequence[Token]) -> bool:
     """Return whether what stands in brackets makes of what stands around it another thing."""
     return says_any(aside[:1], WORDS["bounds"]) or says_any(aside, WORDS["bracketed"] | WORDS["statements"])
-
-
-def is_past(token: Token) -> bool:
-    return is_finite(token) and token.key not in WORDS["present"]
 
 
 class Clauses(Phrases):
@@ -337,7 +334,8 @@ class Clauses(Phrases):
         if not any(map(is_finite, lead)):  # on 3 May, 1888
             lead = self.tokens[self.begins[bisect_right(self.begins, end - 1) - 1] : end]
         verb = next((at for at, token in enumerate(lead) if is_finite(token)), len(lead))
-        if self.behind_date(end) == end and any(one.number for one in lead[:verb]):  # 52 percent voted for Otto
+        counted = (at for at in range(end - len(lead), end - len(lead) + verb) if at not in self._dated)
+        if self.behind_date(end) == end and any(self.tokens[at].number for at in counted):  # 52 percent voted for Otto
             return False
         if verb == len(lead) or lead[verb].key not in ARE:
             is_reason = key in _OF_TIME_OR_CAUSE and any(map(is_past, behind))

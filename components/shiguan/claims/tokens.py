@@ -218,6 +218,10 @@ def is_finite(token: Token) -> bool:
     return is_past or token.key in WORDS["finite"] or token.key.removeprefix("re") in WORDS["finite"]
 
 
+def is_past(token: Token) -> bool:
+    return is_finite(token) and token.key not in WORDS["present"]
+
+
 def is_participle(words: Sequence[Token]) -> bool:
     """Return whether some words begin with a participle that tells what was done to somebody: born, wounded."""
     return bool(words) and (words[0].key in PARTICIPLES or (is_finite(words[0]) and words[0].key.endswith("ed")))
