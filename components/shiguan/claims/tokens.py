@@ -137,7 +137,10 @@ def read_tokens(text: str) -> list[Token]:
             found += [(match[0], match.start(), at, number), (base, *unit.span(1), None)]
             at = unit.end()
             continue
-        found += [(part, match.start(), at, number) for part in words_of(match[0])]
+        found += [
+            (part, match.start(), at, number)
+            for part in ((text[match.start() : at],) if number else words_of(match[0]))
+        ]
         if number and number.kind == "number" and _YUAN.search(text, match.start(), at):  # 六元八角 for 6.8元
             found.append(("元", at, at, None))
     tokens: list[Token] = []
@@ -179,6 +182,7 @@ def read_tokens(text: str) -> list[Token]:
     return tokens
 
 
+@lru_cache(maxsize=8192)
 def words_of(word: str) -> Sequence[str]:
     """Return the words that one is written for: did not for didn't, nobody for no one."""
     plain = word.lower().replace("’", "'")

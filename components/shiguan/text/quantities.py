@@ -27,7 +27,7 @@ _HAN = "零〇一二两三四五六七八九十百千万亿廿卅"
 _FORMAL = "零壹贰貳叁參肆伍陸柒捌玖拾佰仟萬億万亿"
 _NO_NUMBER = re.compile(
     rf"(?<![第{_FORMAL}])[參肆伍陸拾](?![{_FORMAL}元])|(?<![{_HAN}萬億点點时時得])十分(?![之钟鐘])"
-    rf"|(?<![{_HAN}萬億])(?:千百|[万萬]千|[亿億][万萬]|千[万萬](?=[别別不要勿莫]))(?![{_HAN}萬億])"
+    rf"|十有八九|(?<![{_HAN}萬億])(?:千百|[万萬]千|[亿億][万萬]|千[万萬](?=[别別不要勿莫]))(?![{_HAN}萬億])"
 )
 # A lone numeral is a number only before one of these; elsewhere it is part of a word (万一, 百姓, 三思).
 COUNTED = (
@@ -155,9 +155,8 @@ def quantities(text: str) -> list[Quantity]:
     plain = _NO_NUMBER.sub(lambda word: "_" * len(word[0]), text).translate(_FOLD)
     taken = [False] * len(plain)
     found: list[Quantity] = []
-    for (start, end), kind, values in chain(
-        _years(plain), _fractions(plain), _in_several_scales(plain), _numbers(plain)
-    ):
+    readings = (_years, _fractions, _in_several_scales, _numbers)
+    for (start, end), kind, values in chain.from_iterable(read(plain) for read in readings):
         if not any(taken[start:end]):
             taken[start:end] = [True] * (end - start)
             found.append(Quantity(frozenset(round(float(value), 6) for value in values), kind, start, end))
@@ -280,8 +279,8 @@ def _han_value(numeral: str, following: str, before: str) -> float | None:
     if "点" in word:
         whole, _, rest = word.partition("点")
         digits = rest.rstrip("万亿")
-        share = float("0." + "".join(str(_DIGIT[digit]) for digit in digits))
-        return ((_value(whole) or 0.0) + share) * _scale(rest[len(digits) :])
+        decimal = f"{_value(whole) or 0:.0f}." + "".join(str(_DIGIT[digit]) for digit in digits)
+        return float(decimal) * _scale(rest[len(digits) :])
     if before == _PER_HUNDRED or (before[-1:] == "比" and set(before[-2:-1]) & _DIGIT.keys()):
         return _value(word)
     if len(word) == 1 and (not following or following not in COUNTED or (word in "百千万亿" and following != "余")):
@@ -291,12 +290,8 @@ def _han_value(numeral: str, following: str, before: str) -> float | None:
         return None
     if numeral == "万一" or (word == "一" and following not in "年月日"):
         return None
-    if (
-        before[-1:] not in _PLACED
-        and "有" not in numeral
-        and _DIGIT.get(word[-1])
-        and not (following and following in COUNTED)
-    ):
+    is_whole = before[-1:] in _PLACED or "有" in numeral or (following and following in COUNTED)
+    if _DIGIT.get(word[-1]) and not is_whole:
         word += _SPOKEN.get(word[-2:-1], "")
     return _value(word)
 
