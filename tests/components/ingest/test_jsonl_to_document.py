@@ -103,7 +103,11 @@ def test_every_name_of_the_engine_is_kept_under_another():
 def test_the_list_of_the_engines_names_has_each_that_its_stages_use():
     used = set()
     package = ROOT / "components" / "shiguan"
-    files = [file for room in ("ingest", "retrieval", "context", "reading", "stores") for file in (package / room).rglob("*.py")]
+    files = [
+        file
+        for room in ("ingest", "retrieval", "context", "reading", "stores")
+        for file in (package / room).rglob("*.py")
+    ]
     for file in [*files, package / "grading" / "relevance_grader.py"]:
         if file.parent.name == "epub" or file.stem == "markdown_file_to_document":
             continue  # where `meta` is an element of a book, or that of a parser's token
