@@ -1,17 +1,13 @@
 """What of a text says the same when it stands alone: it is told as a fact, and nothing around it takes from it."""
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from functools import cached_property
-from itertools import pairwise
 
-from shiguan.claims.phrases import ARE, BE, JOINS, REPORTS, Phrases
+from shiguan.claims.facts import LONGEST_REMARK, Facts
+from shiguan.claims.phrases import ARE, BE, JOINS, REPORTS
 from shiguan.claims.tokens import (
     OPENINGS,
-    PARTICIPLES,
     WORDS,
-    Span,
     Token,
     is_finite,
     is_participle,
@@ -19,11 +15,9 @@ from shiguan.claims.tokens import (
     read_tokens,
     says_any,
 )
-from shiguan.reading.edges import barred_spans, spoken_spans
 from shiguan.reading.text import read_text
 from shiguan.text.languages import is_classical
 
-OPENS_QUOTE = re.compile(r"[“「『«\"]")
 JOINS_IN_HAN = frozenset("而但却且并")
 DOUBTS = REPORTS | WORDS["supposed"] | (WORDS["unreal"] - {"to"})
 """What says that something may not be so."""
@@ -39,7 +33,8 @@ _CASES = frozenset({"where", "when", "whenever", "wherever", "once"})
 _BELIEVED = WORDS["believed"]
 _OPENS_PHRASE = WORDS["adverbial"] & WORDS["after"] - {"during", "after", "before"} | {"to", "into", "for", "as"}
 _ADDS_NONE = frozenset({"no", "well"})  # with no losses, as well as memory
-_VIEWS, _LISTS, _SPEAKS = frozenset({"to", "for", "as"}), frozenset("是为有"), frozenset("说道称云言想")
+_LED = WORDS["before"] | WORDS["adverbial"] | {"due", "to", "for"}
+_VIEWS, _LISTS = frozenset({"to", "for", "as"}), frozenset("是为有")
 _ASKED = frozenset(
     "asked ask wondered wanted ordered allowed forced expected considered persuaded tried failed".split()
 )
@@ -52,15 +47,7 @@ _ADDING = JOINS | WORDS["relative"] | (WORDS["before"] - {"as"}) | WORDS["adding
 # With these, and without a comma, what follows `and` may belong to them.
 _JOINED_IN = REPORTS | WORDS["supposed"] | WORDS["relative"] | _CASES | set("that how until before though".split())
 _OF_TIME_OR_CAUSE = frozenset({"when", "where", "while", "because", "since", "as"})
-_INVERTED = frozenset({"had", "were", "should"})
 _BEFORE = WORDS["before"] | WORDS["units_of_date"] | WORDS["when"]
-# What somebody does upon a wish begins so, and says within so many characters that he does not.
-_THEN, _LONGEST_REPLY = re.compile("[乃遂]"), 4
-# So many words behind a comma may only say who says so: he claimed.
-_LONGEST_REMARK = 5
-# The longest remark that takes back all that was said, in tokens, and the signs of a question and of an error.
-_LONGEST_DENIAL, _ASKS = 8, re.compile(r"^\s*[?？]|[(（][×✗✘❌]")
-_LONGEST_REJECTION = 14
 
 
 def limits_aside(aside: Sequence[Token]) -> bool:
@@ -68,100 +55,8 @@ def limits_aside(aside: Sequence[Token]) -> bool:
     return says_any(aside[:1], WORDS["bounds"]) or says_any(aside, WORDS["bracketed"] | WORDS["statements"])
 
 
-class Clauses(Phrases):
+class Clauses(Facts):
     """The phrases of a text, and whether what begins or ends at a place can be cut out of its sentence."""
-
-    @cached_property
-    def _spoken(self) -> list[Span]:
-        return read_text(self.text).once(spoken_spans)
-
-    @cached_property
-    def _barred(self) -> list[Span]:
-        return read_text(self.text).once(barred_spans)
-
-    @cached_property
-    def _supposed(self) -> list[bool]:
-        """For each place and the end: whether a condition, a doubt or who says so stands before it in its sentence."""
-        found, before = list[bool](), Token("", "", 0, 0, None, "", True, False)
-        is_supposed = is_wish = False
-        for at, token in enumerate(self.tokens):
-            is_that = "that" in (between := self.text[before.end : token.start])
-            leads = is_that or (token.breaks not in ("", "、") and token.key not in ("and", "but"))
-            said = before.key in REPORTS | WORDS["agreed"] and leads
-            # In `a raid that overthrew Karl` it tells of the raid.
-            is_relative = token.key in WORDS["finite"] and token.key not in PARTICIPLES
-            said = said or (is_that and before.key not in WORDS["known"] and not is_relative)
-            said = said or (before.key in WORDS["sources"] and "《" in token.breaks)
-            said = said or (before.key in WORDS["quoting"] and token.start in self._names)
-            if token.stops:
-                is_supposed, is_wish = token.key in _INVERTED, False
-            elif said and not OPENS_QUOTE.search(token.breaks):
-                is_supposed = True
-            elif is_wish and token.breaks:
-                start = self.tokens[at : at + _LONGEST_REPLY]
-                pairs = {token.key, *(a.key + b.key for a, b in pairwise(start))}
-                is_wish = WORDS["answers"].isdisjoint(pairs) and not _THEN.search(between)
-            found.append(is_supposed or is_wish)
-            # A Han character is a token: 如果 is two, of 即便 and 就算 one may be left out.
-            lead = "" if token.stops else before.key
-            keys = (token.key, lead + token.key, lead + between, between + token.key)
-            opens_condition = bool(token.breaks) and token.key in WORDS["conditions"]
-            is_supposed = is_supposed or opens_condition or not WORDS["supposed"].isdisjoint(keys)
-            is_wish = is_wish or not WORDS["wished"].isdisjoint(keys)
-            before = token
-        return [*found, is_supposed or is_wish]
-
-    @cached_property
-    def _open(self) -> list[bool]:
-        """For each place and the end: whether the sentence that goes on or ends there is asked, or taken back."""
-        tokens, found = self.tokens, [bool(_ASKS.search(self.text[self.tokens[-1].end :] if self.tokens else ""))]
-        for at in range(len(tokens) - 1, -1, -1):
-            token, is_open = tokens[at], found[-1] and not tokens[at].stops
-            if token.breaks and not is_open:  # in an address, a question mark stands before a small letter
-                is_asked = (token.stops or token.is_capital) and bool(_ASKS.search(token.breaks))
-                is_open = is_asked or self._takes_back(at, is_open=found[-1])
-            found.append(is_open)
-        return found[::-1]
-
-    def _takes_back(self, at: int, *, is_open: bool) -> bool:
-        """Return whether a remark says that what stands before it is untrue, or not so of all: Mondays excepted."""
-        end, is_sentence = self.end_of_phrase(at), self.tokens[at].stops
-        remark = self.tokens[at : end if end - at <= _LONGEST_DENIAL else at + 2]
-        if {token.key for token in remark} <= WORDS["of_denials"]:
-            return len(remark) == end - at and (is_open or says_any(remark, WORDS["untrue"]))
-        if is_sentence and self._denies(self.tokens[at : min(self.end_of_sentence(at), at + _LONGEST_REJECTION)]):
-            return True
-        # Behind a stop it must say no more: Except for Otto, all fled.
-        ends = end == len(self.tokens) or self.tokens[end].stops or self.tokens[end].breaks[0] in ":："
-        return says_any(remark, WORDS["excepts"]) and not (is_sentence and (len(remark) < end - at or not ends))
-
-    @staticmethod
-    def _denies(sentence: Sequence[Token]) -> bool:
-        """Return whether a sentence says that what was told before it is untrue, undone, or only told by somebody."""
-        of_it = (
-            says_any(sentence, WORDS["statements"])
-            or sentence[0].key in ("it", "this", "that")
-            or sentence[-1].key == "this"
-        )
-        is_so = (sentence[0].key in ("so", "or") or sentence[-1].key == "so") and len(sentence) <= _LONGEST_REMARK + 1
-        # He was wrong; the news was false; no, he was not.
-        is_short = len(sentence) < 6 and (sentence[0].article == "the" or sentence[0].key in WORDS["pronouns"])
-        of_it = of_it or is_short or (sentence[0].key == "no" and bool(sentence[1:2]) and bool(sentence[1].breaks))
-        if of_it and sentence[0].key == "no":
-            return True
-        is_view = says_any(sentence, WORDS["corrects"]) or says_any(sentence[:1], WORDS["admits"])
-        is_view = is_view or (sentence[0].key in ("this", "that", "such", "so") and says_any(sentence, _BELIEVED))
-        return (of_it and says_any(sentence, WORDS["rejects"])) or is_view or (is_so and says_any(sentence, REPORTS))
-
-    def _is_in(self, spans: Sequence[Span], at: int) -> bool:
-        place = self.tokens[at].start if at < len(self.tokens) else len(self.text)
-        before = bisect_right(spans, (place, len(self.text)))
-        return before > 0 and place < spans[before - 1][1]
-
-    def is_supposed(self, at: int, *, quoted: bool = False) -> bool:
-        if self._is_in(self._barred, at):
-            return True
-        return not quoted if self._is_in(self._spoken, at) else self._supposed[at]
 
     def begins_alone(self, at: int, *, quoted: bool = False) -> bool:
         """Return whether what begins there can be cut out of what stands before it; speech only in quotation marks."""
@@ -207,9 +102,11 @@ class Clauses(Phrases):
 
     def _is_told(self, start: int, end: int) -> bool:
         """Return whether a lead tells of the past, or only where that was which somebody did: in Acre, Otto died."""
-        lead, verb = self.tokens[start:end], self.verb(end, self.end_of_phrase(end))
+        lead = self.tokens[start:end]
+        verb = next((at for at in range(end, self.end_of_sentence(end)) if is_finite(self.tokens[at])), end)
         doubtful = [one for one in lead if one.key != "may" or not one.is_capital]
         tells = any(map(is_past, lead)) or is_participle(lead[:1])
+        tells = tells or self.behind_date(start) > start
         if tells and lead[0].key not in _VIEWS:
             return lead[0].key not in WORDS["adverbial"] or not says_any(doubtful, _LIMITS)
         # In the opera, Karl kills Otto; to Otto, Karl was a traitor: of a deed of the past it is where, when or why.
@@ -267,13 +164,13 @@ class Clauses(Phrases):
         """Return whether what ends there can be cut out of what stands behind it."""
         if self.cuts_word(end):
             return False
-        if end == len(self.tokens) or self.tokens[end].stops or self._open[end]:
-            return not self._open[end]
+        if end == len(self.tokens) or self.tokens[end].stops or self.open[end]:
+            return not self.open[end]
         after = self.tokens[end]
         if not after.breaks and (after.key not in WORDS["after"] or self._is_limited(end)):
             return False
         if not after.breaks and not after.is_han and not self._is_done(end):
-            return after.key in JOINS and any(map(is_finite, self.tokens[end : self.end_of_phrase(end)]))
+            return after.key in JOINS and any(map(is_finite, self.tokens[end : self.end_of_sentence(end)]))
         if after.key == "后" and self.tokens[end - 1].key in WORDS["royal"]:  # 王后 is no 王
             return False
         if after.breaks:
@@ -301,11 +198,16 @@ class Clauses(Phrases):
             return True
         if any(map(is_finite, remark)):
             # A judge ruled; Otto confessed to Anna.
-            is_bare = not is_finite(first) and (first.is_capital or self.is_described(at))
+            is_bare = not is_finite(first) and (
+                self.is_described(at) or (first.is_capital and first.key not in WORDS["after"])
+            )
+            is_bare = is_bare and not any("that" in self.left_out(one) for one in range(at + 1, end))
             begins = self.tokens[self.begins[bisect_right(self.begins, at) - 1]].key
-            is_last = (end == len(self.tokens) or self.tokens[end].stops) and begins not in WORDS["before"]
+            is_last = self.ends_sentence(end) and begins not in _LED
             is_said = is_turned or (is_bare and is_last)
             return not (is_said or says_any(remark[1:], REPORTS | _BELIEVED | WORDS["statements"]))
+        if first.key == "as" or (first.breaks[:1] in ("–", "—") and first.key not in WORDS["after"] | WORDS["limits"]):
+            return not says_any(remark, REPORTS | WORDS["statements"])
         if self.behind_date(at) > at or " ".join(token.key for token in remark) in OPENINGS:
             return True
         names = first.is_capital or bool(first.number) or self.is_described(at)
@@ -321,7 +223,12 @@ class Clauses(Phrases):
         # By cheating, in part, on a map: what is neither named nor told of already may make another thing of it.
         is_phrase = self.tokens[end].key in _OPENS_PHRASE
         rest = self.tokens[end + 1 : self.end_of_phrase(end)]
-        if is_phrase and not (self._is_definite(end + 1) or any(one.is_capital or one.number for one in rest)):
+        is_purpose = self.tokens[end].key == "to" and bool(rest) and not self.is_described(end + 1)
+        if (
+            is_phrase
+            and not is_purpose
+            and not (self._is_definite(end + 1) or any(one.is_capital or one.number for one in rest))
+        ):
             return says_any(rest[:1], _ADDS_NONE)
         if self.tokens[end].key == "to" and says_any(self.lead(end), REPORTS | _ASKED):
             return False
@@ -364,13 +271,12 @@ class Clauses(Phrases):
 
     def _is_taken_back(self, end: int) -> bool:
         """Return whether a remark behind a comma makes what was said before it a condition or somebody's opinion."""
-        longest = 14 if self.tokens[end].is_han else 1 + _LONGEST_REMARK
+        longest = 14 if self.tokens[end].is_han else 1 + LONGEST_REMARK
         remark = self.tokens[end : min(self.end_of_phrase(end), end + longest)]
         if len(remark) > 2 and says_any(remark[:3], WORDS["or_else"]):
             return True
-        if remark[0].is_han and (
-            remark[0].key == "或" or (len(remark) > 2 and remark[-1].key in _SPEAKS) or "《" in remark[0].breaks
-        ):
+        speaks = len(remark) > 2 and says_any(remark[-2:], WORDS["supposed"]) and self.ends_sentence(end + len(remark))
+        if remark[0].is_han and (remark[0].key == "或" or speaks or "《" in remark[0].breaks):
             return True
         if (
             self._excepts_some(end)
@@ -381,7 +287,7 @@ class Clauses(Phrases):
         # In Chinese the same characters tell what somebody is called; a verb in front is one more deed of the subject.
         if remark[0].key == "as" and says_any(remark, REPORTS | WORDS["statements"]):
             return True
-        joined = remark[0].key in WORDS["before"] or len(remark) > _LONGEST_REMARK or remark[0].is_han
+        joined = remark[0].key in WORDS["before"] or len(remark) > LONGEST_REMARK or remark[0].is_han
         return not joined and (remark[0].key in ("said", "says") or says_any(remark[1:], WORDS["reported"]))
 
     def _excepts_some(self, end: int) -> bool:

@@ -5,14 +5,16 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, product
 
-from shiguan.claims.clauses import DOUBTS, OF_ALL, OPENS_QUOTE, Clauses, limits_aside, read_clauses
+from shiguan.claims.clauses import DOUBTS, OF_ALL, Clauses, limits_aside, read_clauses
+from shiguan.claims.facts import OPENS_QUOTE
 from shiguan.claims.implied import implied
 from shiguan.claims.matching import IN_LIST, compared_from, is_first_name, matches
-from shiguan.claims.phrases import DENIES, LEADS, REPORTS
+from shiguan.claims.phrases import DENIES, JOINS, LEADS, REPORTS
 from shiguan.claims.tokens import (
     WORDS,
     Span,
     Token,
+    count_verbs,
     has_one_verb,
     is_enough,
     is_finite,
@@ -97,9 +99,16 @@ def _blank_asides(passage: str) -> str:
 def _stretch(wanted: Sequence[Token], there: Clauses) -> Span | None:
     quoted = bool(OPENS_QUOTE.search(wanted[0].breaks))
     for start, end in matches(wanted, there):
+        if len(wanted) < 3 and not _opens(there, start):
+            continue
         if not _is_member(there, start, end) and there.begins_alone(start, quoted=quoted) and there.ends_alone(end):
             return start, end
     return None
+
+
+def _opens(there: Clauses, at: int) -> bool:
+    """Return whether a sentence or its second half begins there: in `Boris, led by Otto, fled` Otto did not."""
+    return there.tokens[at].stops or there.tokens[at - 1].key in JOINS
 
 
 def _is_member(there: Clauses, start: int, end: int) -> bool:
@@ -200,7 +209,7 @@ def _crosses_clause(there: Clauses, span: Span, date: Span, place: int) -> bool:
         return True
     # In `he saw that she died` it may be either; of what somebody does in May, and of the May edition, it is a part.
     said = there.tokens[slice(*span)]
-    is_nested = place >= span[1] > date[1] and not said[0].is_han and not has_one_verb(said)
+    is_nested = place >= span[1] > date[1] and not said[0].is_han and count_verbs(said) > 1
     is_of_noun = span[0] < date[0] != place and not any(map(is_finite, there.tokens[span[0] : date[0]]))
     first, before = there.tokens[date[0]], there.tokens[date[0] - 1]
     is_of_noun = is_of_noun and not (first.is_han or first.breaks or before.is_capital)

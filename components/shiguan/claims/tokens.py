@@ -237,14 +237,19 @@ def is_enough(tokens: Sequence[Token]) -> bool:
     return is_clause or sum(_HAN_SHARE if token.is_han else 1 for token in tokens) >= _FEWEST
 
 
-def has_one_verb(words: Sequence[Token]) -> bool:
-    """Return whether a clause is long enough and has no second verb to which a phrase might belong."""
-    active = [
+def count_verbs(words: Sequence[Token]) -> int:
+    """Count the verbs of some words; was born is one."""
+    active = (
         token
         for at, token in enumerate(words)
         if token.key in WORDS["be"] or not says_any(words[max(0, at - 2) : at], WORDS["be"])
-    ]
-    return is_enough(words) and sum(map(is_finite, active)) <= 1 and not says_any(words, WORDS["reported"])
+    )
+    return sum(map(is_finite, active))
+
+
+def has_one_verb(words: Sequence[Token]) -> bool:
+    """Return whether a clause is long enough and has no second verb to which a phrase might belong."""
+    return is_enough(words) and count_verbs(words) <= 1 and not says_any(words, WORDS["reported"])
 
 
 @lru_cache(maxsize=8192)

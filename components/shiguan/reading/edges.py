@@ -46,7 +46,7 @@ _DENIES = re.compile(
 # What somebody says: in quotation marks behind a verb of saying, or there and a sentence.
 _SAYS = r"\b(?:sa(?:id|ys)|wrote|writes|replied|answered|asked|cried|added|told\s\w+)\b|[曰云言道说說称稱谓謂问問答]"
 _SPEECH = re.compile(
-    rf"(?:(?:{_SAYS})(?:\sthat)?[\s:：,，]*[“「『\"]|[“「『](?=[^“”「」『』\n]{{9,}}[,.!?，。！？…][”」』])|\"(?=[^\"\n]{{9,}}[,.!?…]\"))[^”」』\"\n]*",
+    rf"(?:(?:{_SAYS})(?:\sthat)?[\s:：,，]*[“「『\"]|[“「『](?=[^“”「」『』\n]{{9,}}[,.!?，。！？…][”」』])|(?<!\S)\"(?=\w[^\"\n]{{8,}}[,.!?…]\"))[^”」』\"\n]*",
     re.IGNORECASE,
 )
 # What a lead and a colon, or a heading above a list, bar: `Do not:`, `Common myths:`, and where that ends.
@@ -70,7 +70,8 @@ _BARS = re.compile(
     rf"(?P<list>(?:\b(?:{_DO_NOT}|{_UNTRUE})\b{_LEAD}|{_IN_HAN})(?:{_COLON}\W{{0,3}}\n|\n(?={_ITEM})))"
     rf"|(?P<text>(?:\b(?:{_DO_NOT}|following\b{_LEAD}\b(?:{_DO_NOT}|{_UNTRUE})\b{_LEAD})|{_IN_HAN}|判[断斷][题題]?"
     rf"|(?:^|(?<=[.!?]\s))\W{{0,6}}(?:\w+ )?{_UNTRUE}(?: \w+){{0,3}}){_COLON}(?!\W{{0,3}}\n)|true or false[?:]"
-    rf"|\b(?:imagine|suppose|assume|picture)\b{_LEAD}[.!:](?!\W{{0,3}}\n)|\bfollowing\b{_LEAD}\b{_TOLD}\b{_LEAD}[.:]"
+    rf"|(?:^|(?<=[.!?]\s)|\blet (?:us|me) )(?:imagine|suppose|assume|picture)\b{_LEAD}[.!:](?!\W{{0,3}}\n)"
+    rf"|\bfollowing\b{_LEAD}\b{_TOLD}\b{_LEAD}[.:]"
     rf"|{_TOLD_IN_HAN})"
     r"|(?P<line>^[ \t]*(?:[-*] )?[❌✗✘🚫⛔])",
     re.IGNORECASE | re.MULTILINE,
