@@ -166,7 +166,7 @@ class Phrases:
         return frozenset(self.text[start : self.tokens[at].start if at < len(self.tokens) else None].lower().split())
 
     def has_article(self, at: int) -> bool:
-        return not WORDS["described"].isdisjoint(self.left_out(at))
+        return at < len(self.tokens) and bool(self.tokens[at].article)
 
     def is_described(self, at: int) -> bool:
         """Return whether a phrase begins there with an article, or with whose it is."""
