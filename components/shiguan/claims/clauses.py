@@ -1,6 +1,6 @@
 """What of a text says the same when it stands alone: it is told as a fact, and nothing around it takes from it."""
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Sequence
 
 from shiguan.claims.facts import LONGEST_REMARK, Facts
@@ -60,9 +60,7 @@ class Clauses(Facts):
 
     def begins_alone(self, at: int, *, quoted: bool = False) -> bool:
         """Return whether what begins there can be cut out of what stands before it; speech only in quotation marks."""
-        if self.is_supposed(at, quoted=quoted) or at in self._of_several:
-            return False
-        if self.cuts_word(at):
+        if self.is_supposed(at, quoted=quoted) or at in self._of_several or self.cuts_word(at):
             return False
         while at and not self.tokens[at].breaks and self.tokens[at - 1].key in WORDS["harmless"]:
             at -= 1
@@ -91,7 +89,7 @@ class Clauses(Facts):
 
     def _follows_fact(self, at: int) -> bool:
         """Return whether what stands before a sign is told as a fact, or says when: only then what follows is one."""
-        sign, start = self.tokens[at].breaks, self.begins[bisect_right(self.begins, at) - 1]
+        sign, start = self.tokens[at].breaks, self.begin(at)
         lead = self.tokens[start:at]
         opening = " ".join(token.key for token in lead)
         if start == at or "|" in sign or self.behind_date(start) == at or opening in OPENINGS | WORDS["replies"]:
@@ -105,8 +103,7 @@ class Clauses(Facts):
         lead = self.tokens[start:end]
         verb = next((at for at in range(end, self.end_of_sentence(end)) if is_finite(self.tokens[at])), end)
         doubtful = [one for one in lead if one.key != "may" or not one.is_capital]
-        tells = any(map(is_past, lead)) or is_participle(lead[:1])
-        tells = tells or self.behind_date(start) > start
+        tells = any(map(is_past, lead)) or is_participle(lead[:1]) or self.behind_date(start) > start
         if tells and lead[0].key not in _VIEWS:
             return lead[0].key not in WORDS["adverbial"] or not says_any(doubtful, _LIMITS)
         # In the opera, Karl kills Otto; to Otto, Karl was a traitor: of a deed of the past it is where, when or why.
@@ -139,9 +136,7 @@ class Clauses(Facts):
             return says_any(self.lead(at), _LEAVES_OPEN | REPORTS | _ASKED)
         if self._is_known(at):
             return says_any(self.lead(at), _UNKNOWN)
-        if joint not in JOINS:
-            return False
-        if self.tokens[at - 1].stops:
+        if joint not in JOINS or self.tokens[at - 1].stops:
             return False
         # The tax on salt and tea, the man who sold the horse and the cart, he thought Karl was dead and the war won.
         apart = bool(self.tokens[at - 1].breaks)
@@ -198,12 +193,10 @@ class Clauses(Facts):
             return True
         if any(map(is_finite, remark)):
             # A judge ruled; Otto confessed to Anna.
-            is_bare = not is_finite(first) and (
-                self.is_described(at) or (first.is_capital and first.key not in WORDS["after"])
-            )
-            is_bare = is_bare and not any("that" in self.left_out(one) for one in range(at + 1, end))
-            begins = self.tokens[self.begins[bisect_right(self.begins, at) - 1]].key
-            is_last = self.ends_sentence(end) and begins not in _LED
+            is_who = self.is_described(at) or (first.is_capital and first.key not in WORDS["after"])
+            is_relative = any("that" in self.left_out(one) for one in range(at + 1, end))
+            is_bare = is_who and not is_finite(first) and not is_relative
+            is_last = self.ends_sentence(end) and self.tokens[self.begin(at)].key not in _LED
             is_said = is_turned or (is_bare and is_last)
             return not (is_said or says_any(remark[1:], REPORTS | _BELIEVED | WORDS["statements"]))
         if first.key == "as" or (first.breaks[:1] in ("–", "—") and first.key not in WORDS["after"] | WORDS["limits"]):
@@ -215,45 +208,37 @@ class Clauses(Facts):
         names = names or is_place or says_any(remark[1:2], WORDS["relative"])
         return names and not says_any(remark, REPORTS | _BELIEVED | WORDS["statements"])
 
-    def _is_definite(self, at: int) -> bool:
-        return "the" in self.left_out(at) or says_any(self.tokens[at : at + 1], WORDS["described"])
-
     def _is_done(self, end: int) -> bool:
         """Return whether a phrase tells what was done or what one is, not how it is: is free on Sundays."""
-        # By cheating, in part, on a map: what is neither named nor told of already may make another thing of it.
-        is_phrase = self.tokens[end].key in _OPENS_PHRASE
-        rest = self.tokens[end + 1 : self.end_of_phrase(end)]
-        is_purpose = self.tokens[end].key == "to" and bool(rest) and not self.is_described(end + 1)
-        if (
-            is_phrase
-            and not is_purpose
-            and not (self._is_definite(end + 1) or any(one.is_capital or one.number for one in rest))
-        ):
-            return says_any(rest[:1], _ADDS_NONE)
-        if self.tokens[end].key == "to" and says_any(self.lead(end), REPORTS | _ASKED):
+        if self._changes_deed(end):
             return False
-        if is_phrase and says_any(self.lead(end), WORDS["restricting"]):
-            return False
-        key, behind = self.tokens[end].key, self.tokens[end + 1 : self.end_of_phrase(end)]
-        if key in WORDS["relative"]:
-            return False
-        lead = self.lead(end)
+        key, lead, is_dated = self.tokens[end].key, self.lead(end), self.behind_date(end) > end
         if not any(map(is_finite, lead)):  # on 3 May, 1888
-            lead = self.tokens[self.begins[bisect_right(self.begins, end - 1) - 1] : end]
-        verb = next((at for at, token in enumerate(lead) if is_finite(token)), len(lead))
-        counted = (at for at in range(end - len(lead), end - len(lead) + verb) if at not in self._dated)
-        if self.behind_date(end) == end and any(self.tokens[at].number for at in counted):  # 52 percent voted for Otto
+            lead = self.tokens[self.begin(end - 1) : end]
+        start = end - len(lead)
+        verb = next((at for at in range(start, end) if is_finite(self.tokens[at])), end)
+        # 52 percent voted for Otto.
+        if not is_dated and any(self.tokens[at].number and at not in self._dated for at in range(start, verb)):
             return False
-        if verb == len(lead) or lead[verb].key not in ARE:
-            is_reason = key in _OF_TIME_OR_CAUSE and any(map(is_past, behind))
+        if verb == end or self.tokens[verb].key not in ARE:
+            is_reason = key in _OF_TIME_OR_CAUSE and any(map(is_past, self.tokens[end : self.end_of_phrase(end)]))
             # Verbs that are not listed are old ones or rare, of the past mostly.
-            tells = is_past(lead[verb]) if verb < len(lead) else self.behind_date(end) > end
-            return tells or is_reason
-        said, first = lead[verb + 1 :], end - len(lead) + verb + 1
-        is_deed = lead[verb].key in ("was", "were") and is_participle(said[:1])
-        is_what = self.is_described(first) or (bool(said) and said[0].is_capital)
-        is_when = self.behind_date(end) > end or key in _OF_TIME_OR_CAUSE or key in JOINS
-        return bool(said) and (is_deed or (is_what and is_when))
+            return is_reason or (is_past(self.tokens[verb]) if verb < end else is_dated)
+        is_deed = self.tokens[verb].key in ("was", "were") and is_participle(self.tokens[verb + 1 : end])
+        is_what = verb + 1 < end and (self.is_described(verb + 1) or self.tokens[verb + 1].is_capital)
+        return is_deed or (is_what and (is_dated or key in _OF_TIME_OR_CAUSE | JOINS))
+
+    def _changes_deed(self, end: int) -> bool:
+        """Return whether the next words make another thing of what was done: by cheating, in part, on a map."""
+        key, lead, rest = self.tokens[end].key, self.lead(end), self.tokens[end + 1 : self.end_of_phrase(end)]
+        if key not in _OPENS_PHRASE:
+            return key in WORDS["relative"]
+        if says_any(lead, WORDS["restricting"]) or (key == "to" and says_any(lead, REPORTS | _ASKED)):
+            return True
+        is_known = rest and (rest[0].article == "the" or says_any(rest[:1], WORDS["described"]))
+        is_named = is_known or any(one.is_capital or one.number for one in rest)
+        is_purpose = key == "to" and bool(rest) and not self.is_described(end + 1)
+        return not (is_named or is_purpose or says_any(rest[:1], _ADDS_NONE))
 
     def _is_limited(self, end: int) -> bool:
         """Return whether the words behind a phrase change it: all but two, king in name only, none in May."""

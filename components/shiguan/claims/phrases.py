@@ -194,8 +194,12 @@ class Phrases:
         return dict(read_text(self.text).once(han_names))
 
     @cached_property
-    def begins(self) -> list[int]:
+    def _begins(self) -> list[int]:
         return [0, *(at for at, token in enumerate(self.tokens) if at and (token.stops or ";" in token.breaks))]
+
+    def begin(self, at: int) -> int:
+        """Return where a sentence begins, or what stands behind its last semicolon."""
+        return self._begins[bisect_right(self._begins, at) - 1]
 
     def cuts_word(self, at: int) -> bool:
         """Return whether what stands before and behind a place is one: sister|-in-law, 5|–10, 北京|—上海."""
