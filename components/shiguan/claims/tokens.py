@@ -28,7 +28,8 @@ _UNITS = {
 _MEASURE = re.compile(rf"[\s-]?({'|'.join(sorted(_UNITS, key=len, reverse=True))})(?![A-Za-z²³\d])")
 _TITLE, _PART, _FIRM = (rf"(?:{'|'.join(_SPELLINGS[kind])})" for kind in ("titles", "parts", "firms"))
 ABBREVIATION = (
-    rf"\b(?:{_TITLE}\.?(?= [A-Z])|{_PART}\.(?= ?(?:\d|[IVX]+\b))|{_FIRM}\.|U\.S(?:\.A\b)?|U\.[KN]\b|[ap]\.m\b)"
+    rf"\b(?:{_TITLE}\.?(?= [A-Z])|(?i:{_TITLE})\.(?= [a-z])|{_PART}\.(?= ?(?:\d|[IVX]+\b))|{_FIRM}\."
+    r"|U\.S(?:\.A\b)?|U\.[KN]\b|[ap]\.m\b)"
 )
 """The short forms of words that are written out elsewhere, as a pattern: Gen. before a name, Fig. before a number."""
 _FORMS = [verb.split() for verb in _TABLE["irregular"].split(",")]
@@ -65,8 +66,8 @@ _BREAK, _STOP = re.compile(r"[^\w\s'’\-‐‑·•*]|\n"), re.compile(r"[。�
 _ABOUT = re.compile(r"[余馀餘多]|[一二两三四五六七八九]{2}(?=[十百千万亿])|(?<=十)[一二两三四五六七八九]{2}\Z")
 # What belongs to the number that it is written to: 1960s, 3rd.
 _OF_NUMBER = re.compile(r"(?:0s|\d(?:st|nd|rd|th))\Z", re.IGNORECASE)
-# Behind a number, capitals tell these units apart: MW and mW, Mb and MB.
 _MINUS = re.compile("^[−–‑]$")
+# Behind a number, capitals tell these units apart: MW and mW, Mb and MB.
 _UNIT = re.compile(r"[mM](?:[WVAJNF]|g|Hz|Pa)|[kKMGT]i?[bB](?:ps)?")
 _ENDINGS = ("ies", "ied", "es", "ed", "s", "d")
 _SHORTEST_WORD = 3
@@ -188,7 +189,7 @@ def words_of(word: str) -> Sequence[str]:
     plain = word.lower().replace("’", "'")
     if "." in word or word in _SPELLINGS["titles"]:
         short = word.rstrip(".")
-        return (_ABBREVIATED.get(short) or short.replace(".", ""),)
+        return (_ABBREVIATED.get(short) or _ABBREVIATED.get(short.capitalize()) or short.replace(".", ""),)
     if plain in _NO_ONE:
         return ("Nobody" if word[0].isupper() else "nobody",)
     ending = next((ending for ending in _ENDINGS_OF_VERBS if "'" in plain and plain.endswith(ending)), "")

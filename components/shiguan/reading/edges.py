@@ -45,8 +45,13 @@ _DENIES = re.compile(
 )
 # What somebody says: in quotation marks behind a verb of saying, or there and a sentence.
 _SAYS = r"\b(?:sa(?:id|ys)|wrote|writes|replied|answered|asked|cried|added|told\s\w+)\b|[曰云言道说說称稱谓謂问問答]"
+# Straight marks do not show which of them opens: whose they are is told right behind them.
+_SAID_BEHIND = (
+    r"\s(?:\w+\.?\s){0,3}(?:said|cried|replied|exclaimed|observed|answered|asked|added|muttered|whispered|shouted)\b"
+)
 _SPEECH = re.compile(
-    rf"(?:(?:{_SAYS})(?:\sthat)?[\s:：,，]*[“「『\"]|[“「『](?=[^“”「」『』\n]{{9,}}[,.!?，。！？…][”」』])|(?<!\S)\"(?=\w[^\"\n]{{8,}}[,.!?…]\"))[^”」』\"\n]*",
+    rf"(?:(?:{_SAYS})(?:\sthat)?[\s:：,，]*[“「『\"]|[“「『](?=[^“”「」『』\n]{{9,}}[,.!?，。！？…][”」』])"
+    rf"|(?<!\S)\"(?=\w[^\"\n]{{8,}}[,.!?…]\"{_SAID_BEHIND}))[^”」』\"\n]*",
     re.IGNORECASE,
 )
 # What a lead and a colon, or a heading above a list, bar: `Do not:`, `Common myths:`, and where that ends.
