@@ -25,6 +25,7 @@ SETS_OFF = frozenset({",", "，", "),", "—", "–"})
 """What sets an aside off."""
 OF_ALL = (WORDS["quantifiers"] - {"only", "most", "those"}) | WORDS["of_all"]
 """With one of these a sentence is about all, or none."""
+_LONGEST_BRACKET = 4
 _LIMITS = WORDS["limits"] - {"first"}
 _NEGATIVES = frozenset({"not", "never", "no", "neither", "none", "nobody", "few"})
 # What these say is so only with all that follows, up to a further predicate: no one may sell wine on Sundays.
@@ -52,7 +53,9 @@ _BEFORE = WORDS["before"] | WORDS["units_of_date"] | WORDS["when"]
 
 def limits_aside(aside: Sequence[Token]) -> bool:
     """Return whether what stands in brackets makes of what stands around it another thing."""
-    return says_any(aside[:1], WORDS["bounds"]) or says_any(aside, WORDS["bracketed"] | WORDS["statements"])
+    is_bound = says_any(aside[:1], WORDS["bounds"]) and not any(one.is_capital for one in aside)
+    is_other = len(aside) < _LONGEST_BRACKET and says_any(aside, WORDS["bracketed"])
+    return is_bound or is_other or says_any(aside, WORDS["statements"])
 
 
 class Clauses(Facts):

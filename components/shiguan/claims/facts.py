@@ -100,13 +100,14 @@ class Facts(Phrases):
         if first.key in WORDS["admits"] or any(says_any(opening, WORDS["corrects"]) for opening in openings):
             return True
         # That was the view; or so she claims.
-        is_view = first.key in ("this", "that", "such", "so") and says_any(sentence, WORDS["believed"])
+        is_view = first.key in ("this", "that", "such") and says_any(sentence[1:2], WORDS["be"])
+        is_view = is_view and says_any(sentence, WORDS["believed"])
         is_so = (first.key in ("so", "or") or last.key == "so") and size <= LONGEST_REMARK + 1
         # Scholars reject this story; he was wrong; the news was false.
         of_it = first.key in ("it", "this", "that") or last.key == "this" or says_any(sentence, WORDS["statements"])
         of_it = of_it or (size < 6 and (first.article == "the" or first.key in WORDS["pronouns"]))
         rejects = of_it and size < _LONGEST_REJECTION and says_any(sentence, WORDS["rejects"])
-        return rejects or is_view or (is_so and says_any(sentence, REPORTS))
+        return rejects or is_view or (is_so and says_any(sentence, REPORTS - WORDS["seeming"]))
 
     def _is_in(self, spans: Sequence[Span], at: int) -> bool:
         place = self.tokens[at].start if at < len(self.tokens) else len(self.text)

@@ -91,7 +91,7 @@ def _runs_on(before: Token, claimed: Token, found: Token) -> bool:
         return True
     ends = found.stops and (claimed.is_capital or found.is_capital or bool(_ENDS.search(found.breaks)))
     ends = ends or ";" in found.breaks
-    is_said = found.key in REPORTS and not found.is_han
+    is_said = found.key in REPORTS and found.key != "according" and not found.is_han
     return ends or (bool(found.breaks) and not claimed.breaks and (is_said or before.key in WORDS["replies"]))
 
 

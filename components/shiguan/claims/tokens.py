@@ -28,8 +28,8 @@ _UNITS = {
 _MEASURE = re.compile(rf"[\s-]?({'|'.join(sorted(_UNITS, key=len, reverse=True))})(?![A-Za-z²³\d])")
 _TITLE, _PART, _FIRM = (rf"(?:{'|'.join(_SPELLINGS[kind])})" for kind in ("titles", "parts", "firms"))
 ABBREVIATION = (
-    rf"\b(?:{_TITLE}\.?(?= [A-Z])|(?i:{_TITLE})\.(?= [a-z])|{_PART}\.(?= ?(?:\d|[IVX]+\b))|{_FIRM}\."
-    r"|U\.S(?:\.A\b)?|U\.[KN]\b|[ap]\.m\b)"
+    rf"\b(?:{_TITLE}\.?(?= [A-Z])|(?i:{_TITLE})\.(?= [a-z])|{_PART}\.(?= ?(?:\d|[IVX]+\b))|(?i:{_FIRM})\."
+    r"|(?i:\bU\.S(?:\.A\b)?|\bU\.[KN]\b)|[ap]\.m\b)"
 )
 """The short forms of words that are written out elsewhere, as a pattern: Gen. before a name, Fig. before a number."""
 _FORMS = [verb.split() for verb in _TABLE["irregular"].split(",")]
