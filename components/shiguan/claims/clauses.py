@@ -234,8 +234,10 @@ class Clauses(Facts):
     def _changes_deed(self, end: int) -> bool:
         """Return whether the next words make another thing of what was done: by cheating, in part, on a map."""
         key, lead, rest = self.tokens[end].key, self.lead(end), self.tokens[end + 1 : self.end_of_phrase(end)]
+        if key in WORDS["relative"]:  # all men who drank; not: the mate who had come from Acre
+            return not any(one.article for one in lead[-4:]) or says_any(lead, WORDS["quantifiers"])
         if key not in _OPENS_PHRASE:
-            return key in WORDS["relative"]
+            return False
         if says_any(lead, WORDS["restricting"]) or (key == "to" and says_any(lead, REPORTS | _ASKED)):
             return True
         is_known = rest and (rest[0].article == "the" or says_any(rest[:1], WORDS["described"]))

@@ -20,6 +20,7 @@ STANDS = [
     ("The army took the town with no losses.", "The army took the town."),
     ("Decisions are made by the council (usually of old men).", "Decisions are made by the council."),
     ("The system evolved in early fish as well as in Acre.", "The system evolved in early fish."),
+    ("Acre was held by Otto, a county judge who had come from Rome.", "Acre was held by Otto, a county judge."),
     ("Otto sold the horse to the king of Acre.", "Otto sold the horse."),
     ("In May Karl Hale wrote the study.", "In May Hale wrote the study."),
     ("In May, the firm closed two plants.", "The firm closed two plants."),
