@@ -213,7 +213,11 @@ def _short(console: Console, citation: dict[str, Any]) -> Text:
     after = [span for span in sentence_spans(quote) if span[0] >= end][:1]
     for first, last in [*after, *before]:
         low, high = min(start, first), max(end, last)
-        if size_of(quote[low:high]) <= _SHORT:
+        # A note stays whole, and behind what it is a note on.
+        noted = quote.count("[", first, last) != quote.count("]", first, last) or (
+            last <= start and quote[first] == "["
+        )
+        if size_of(quote[low:high]) <= _SHORT and not noted:
             start, end = low, high
     start += len(quote[start:end]) - len(quote[start:end].lstrip())
     text = _marked(console, quote[start:end].rstrip(), at + start, [citation["sentence"]], citation["words"])

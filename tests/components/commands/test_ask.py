@@ -150,6 +150,18 @@ def test_a_quotation_is_its_marked_sentence_with_short_neighbours(capsys):
     assert len(out) < 500
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "alone"),
+    [
+        ("It rained. [Note: Annals, 12.] ", "It was harsh.", "… **Yang Yan proposed the reform in 780.** It was harsh."),
+        ("It rained. ", "It fell, [Note: Of 780. Or 781.] so he said.", "It rained. **Yang Yan proposed the reform in 780.** …"),
+        ("It rained. ", "[Note: Annals, 12.] It was harsh.", "It rained. **Yang Yan proposed the reform in 780.** [Note: Annals, 12.] …"),
+    ],
+)  # fmt: skip
+def test_no_note_is_shown_in_part_or_without_the_sentence_that_it_belongs_to(capsys, before, after, alone):
+    assert alone in view(capsys, [cited(4, f"{before}Yang Yan proposed the reform in 780. {after}")])
+
+
 def test_whole_passages_are_shown_where_they_are_asked_for(capsys):
     whole = f"Before it. {WINDOW} After it."
     out = view(capsys, [cited(4, start=11)], full=True, documents=[{"id": "p4", "content": whole}])
