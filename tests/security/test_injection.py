@@ -101,7 +101,10 @@ def faults(one, mode, events, capsys):
     terminal = capsys.readouterr().out
     body = terminal.partition("\n\n")[2] if one.carrier != "question" else ""
     said["terminal"] = re.split(r"\n\n  \[\d+\] |\n\n  \w+ · ", body)[0]
-    found = [f"{door}: {fault}" for door, text in said.items() for fault in faults_of(text, numbers)]
+    # The terminal numbers from [1] on: its marks are those of the sources that it lists.
+    listed = {int(number) for number in re.findall(r"(?<=\n)  \[(\d+)\] ", terminal)}
+    marks = dict.fromkeys(said, numbers) | {"terminal": listed}
+    found = [f"{door}: {fault}" for door, text in said.items() for fault in faults_of(text, marks[door])]
     # The question and quotations stand there as they are, but for what steers a terminal.
     found += [f"terminal: control {c!r}" for c in sorted(set(terminal) & STEERING)]
     for citation in answer["citations"]:
