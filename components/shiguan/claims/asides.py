@@ -69,7 +69,7 @@ def _is_definite(there: Clauses, start: int, end: int) -> bool:
     """Return whether a phrase is about somebody or something in particular, not about any man who does this."""
     head = there.tokens[start:end]
     is_name = any(token.is_capital and not token.stops for token in head)
-    if is_name or "the" in there.left_out(start) or head[0].key in WORDS["pronouns"]:
+    if is_name or there.is_definite(start) or head[0].key in WORDS["pronouns"]:
         return True
     names = read_text(there.text).once(_words_of_names)
     return any(there.text[token.start : token.end] in names for token in head)

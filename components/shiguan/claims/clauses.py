@@ -31,7 +31,6 @@ _NEGATIVES = frozenset({"not", "never", "no", "neither", "none", "nobody", "few"
 # What these say is so only with all that follows, up to a further predicate: no one may sell wine on Sundays.
 _BOUNDED, _GOES_ON = _NEGATIVES | set("only may cannot nothing 不 未 无 莫 勿".split()), JOINS | set("而及并且")
 _CASES = frozenset({"where", "when", "whenever", "wherever", "once"})
-_BELIEVED = WORDS["believed"]
 _OPENS_PHRASE = WORDS["adverbial"] & WORDS["after"] - {"during", "after", "before"} | {"to", "into", "for", "as"}
 _ADDS_NONE = frozenset({"no", "well"})  # with no losses, as well as memory
 _LED = WORDS["before"] | WORDS["adverbial"] | {"due", "to", "for"}
@@ -123,7 +122,7 @@ class Clauses(Facts):
             return False
         if lead[-1].key in WORDS["ends_case"]:
             return is_dated and lead[-1].key in ("时", "后")
-        told = is_dated or says_any([*lead[:2], *lead], WORDS["told"])
+        told = is_dated or says_any(lead, WORDS["told"])
         told = told or self.end_of_han_name(start) > start or says_any(lead[:2], WORDS["days"])
         is_chronicle = read_text(self.text).once(is_classical)
         return told or (is_chronicle and not says_any(self.tokens[last:end], _NEGATIVES | _BOUNDED))
@@ -153,7 +152,7 @@ class Clauses(Facts):
     def _ranks(self, start: int, end: int) -> bool:
         """Return whether some words end with what is the most or first of some: is the longest river."""
         at = next((at for at in range(end - 1, start - 1, -1) if self.tokens[at].key in WORDS["ranks"]), end)
-        is_one = at < end and (self.tokens[at].is_han or "the" in self.left_out(at) | self.left_out(max(0, at - 1)))
+        is_one = at < end and (self.tokens[at].is_han or self.is_definite(at) or self.is_definite(max(0, at - 1)))
         # Behind a verb, another at the end is a participle: is the largest ship built.
         has_verb = any(token.key in BE for token in self.tokens[start:at])
         return is_one and not any(map(is_finite, self.tokens[at : end - has_verb]))
@@ -169,8 +168,6 @@ class Clauses(Facts):
             return False
         if not after.breaks and not after.is_han and not self._is_done(end):
             return after.key in JOINS and any(map(is_finite, self.tokens[end : self.end_of_sentence(end)]))
-        if after.key == "后" and self.tokens[end - 1].key in WORDS["royal"]:  # 王后 is no 王
-            return False
         if after.breaks:
             if after.breaks == "、" and says_any(self.lead(end), _LIMITS | _LISTS):
                 return False
@@ -201,7 +198,7 @@ class Clauses(Facts):
             is_bare = is_who and not is_finite(first) and not is_relative
             is_last = self.ends_sentence(end) and self.tokens[self.begin(at)].key not in _LED
             is_said = is_turned or (is_bare and is_last)
-            return not (is_said or says_any(remark[1:], REPORTS | _BELIEVED | WORDS["statements"]))
+            return not (is_said or says_any(remark[1:], REPORTS | WORDS["believed"] | WORDS["statements"]))
         if first.key == "as" or (first.breaks[:1] in ("–", "—") and first.key not in WORDS["after"] | WORDS["limits"]):
             return not says_any(remark, REPORTS | WORDS["statements"])
         if self.behind_date(at) > at or " ".join(token.key for token in remark) in OPENINGS:
@@ -209,7 +206,7 @@ class Clauses(Facts):
         names = first.is_capital or bool(first.number) or self.is_described(at)
         is_place = first.key in WORDS["after"] and (remark[-1].is_capital or any(one.number for one in remark))
         names = names or is_place or says_any(remark[1:2], WORDS["relative"])
-        return names and not says_any(remark, REPORTS | _BELIEVED | WORDS["statements"])
+        return names and not says_any(remark, REPORTS | WORDS["believed"] | WORDS["statements"])
 
     def _is_done(self, end: int) -> bool:
         """Return whether a phrase tells what was done or what one is, not how it is: is free on Sundays."""
@@ -240,7 +237,7 @@ class Clauses(Facts):
             return False
         if says_any(lead, WORDS["restricting"]) or (key == "to" and says_any(lead, REPORTS | _ASKED)):
             return True
-        is_known = rest and (rest[0].article == "the" or says_any(rest[:1], WORDS["described"]))
+        is_known = rest and (self.is_definite(end + 1) or says_any(rest[:1], WORDS["described"]))
         is_named = is_known or any(one.is_capital or one.number for one in rest)
         is_purpose = key == "to" and bool(rest) and not self.is_described(end + 1)
         return not (is_named or is_purpose or says_any(rest[:1], _ADDS_NONE))

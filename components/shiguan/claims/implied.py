@@ -77,7 +77,7 @@ def _may_be_meant(tokens: Sequence[Token], at: int) -> bool:
 def _led(there: Clauses, lead: Span, verb: int, who: Sequence[Token]) -> Implied:
     """Yield what the phrase in front of a clause says of its subject: Born in Acre, Otto fled."""
     tokens, (start, at) = there.tokens, lead
-    is_one = tokens[at].is_capital or tokens[at].key in _HE or "the" in there.left_out(at)
+    is_one = tokens[at].is_capital or tokens[at].key in _HE or there.is_definite(at)
     tells_past = all(token.is_capital for token in who) or tokens[verb].key not in WORDS["present"]
     if start < at < verb and is_one and tells_past and not says_any(tokens[start : verb + 1], DENIES | REPORTS):
         yield from _described(who, tokens[verb], there, lead)
@@ -250,7 +250,7 @@ def _turned(there: Clauses, start: int, verb: int) -> Implied:
             all(token.is_capital and token.key not in _PRONOUNS for token in part)
             for part in (tokens[start:verb], second)
         ]
-        if (names == [True, False] and "the" in there.left_out(verb + 1)) or (
-            names == [False, True] and "the" in there.left_out(start)
+        if (names == [True, False] and there.is_definite(verb + 1)) or (
+            names == [False, True] and there.is_definite(start)
         ):
             yield [*second, tokens[verb]], (start, verb)

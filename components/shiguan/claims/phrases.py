@@ -161,12 +161,15 @@ class Phrases:
         return frozenset(found)
 
     def left_out(self, at: int) -> frozenset[str]:
-        """Return the words before a place that are no tokens: articles, and `that`."""
+        """Return the words before a place that are no tokens, such as `that`."""
         start = self.tokens[at - 1].end if at else 0
         return frozenset(self.text[start : self.tokens[at].start if at < len(self.tokens) else None].lower().split())
 
     def has_article(self, at: int) -> bool:
         return at < len(self.tokens) and bool(self.tokens[at].article)
+
+    def is_definite(self, at: int) -> bool:
+        return at < len(self.tokens) and self.tokens[at].article == "the"
 
     def is_described(self, at: int) -> bool:
         """Return whether a phrase begins there with an article, or with whose it is."""

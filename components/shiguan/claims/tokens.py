@@ -35,8 +35,7 @@ ABBREVIATION = (
 _FORMS = [verb.split() for verb in _TABLE["irregular"].split(",")]
 IRREGULAR = {form: verb for verb, *forms in _FORMS for form in forms}
 """The verbs by their forms that are not regular."""
-WORDS["finite"] |= {past for _, past, _ in _FORMS}
-WORDS["finite"] |= WORDS["unchanged"]
+WORDS["finite"] |= WORDS["unchanged"] | {past for _, past, _ in _FORMS}
 OPENINGS = frozenset(phrase.strip() for phrase in fold_text(_TABLE["openings"]).split(","))
 """What a sentence may open with that changes nothing."""
 PARTICIPLES = frozenset(form for _, _, form in _FORMS)
