@@ -19,8 +19,8 @@ _FOLD = str.maketrans({pair[0]: pair[1] for pair in _TABLE["folds"].split()})
 _DIGIT = {c: i for i, c in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 _SMALL = {"十": 10, "百": 100, "千": 1000, "廿": 20, "卅": 30}
 _LARGE = {"万": 10_000, "亿": 100_000_000}
-# What a last numeral counts in speech: 两千三 is 2,300, but 一千三人 and 卷一千三 end in a three.
 _PER_HUNDRED, _DIGITS_OR_ONE = "百分之", re.compile(r"\d+|.")
+# What a last numeral counts in speech: 两千三 is 2,300, but 一千三人 and 卷一千三 end in a three.
 _SPOKEN, _PLACED = {"千": "百", "万": "千", "亿": "千万"}, frozenset("第卷")
 _HAN = "零〇一二两三四五六七八九十百千万亿廿卅"
 # Numerals of contracts are numbers beside others of their kind (伍拾), and alone are words (退伍军人).
@@ -108,11 +108,11 @@ FULL_MONTHS = {
 }
 """The names of months by their short forms."""
 _PERCENT = re.compile(r"per\s?cent|percentage", re.IGNORECASE)
-# 2018–19: the second year of a span is written with its last two digits.
 # 98年 at the head of a clause, or behind what leads to a year, is 1998 as well; 历时98年 and 56年后 are not.
 _SHORT_YEAR = re.compile(
     rf"(?:(?<![\u4e00-\u9fff])|(?<=[于於在自从到至]))(?:\d\d|[{_HAN[:12]}]{{2}})(?=年(?![代前后後内間间来來级級]))"
 )
+# 2018–19: the second year of a span is written with its last two digits.
 _YEAR_BEFORE = re.compile(r"(?<!\d)([12]\d)\d\d\s?[-–—/]$", re.ASCII)
 # The stop behind a month is part of it only where that is short: Nov., not November.
 _MONTH = re.compile(rf"\b({_any_of(_MONTHS)})\b(?:(?<=\b\w{{3}})(?<!may)\.|(?<=\bsept)\.)?", re.IGNORECASE)
