@@ -1,12 +1,12 @@
 """Texts of callers that are made to take long: twice as long a text takes at most 2.6 times as long."""
 
 import json
-import time
 
 import pytest
 from haystack import Document, component
 from haystack.dataclasses import ChatMessage
 from haystack.utils.filters import document_matches_filter
+from tests.doubles.processor_time import assert_grows_with_length
 
 from shiguan.agent.tool_calls import read_step
 from shiguan.claims.answer_check import AnswerCheck
@@ -45,7 +45,6 @@ from shiguan.verify.attribution import Attribution
 from shiguan.verify.quotations import QuotationSearch
 from shiguan.verify.reading import read_text
 
-MOST = 2.6
 TURNS = [ChatMessage.from_user("Who was Guo Ziyi?"), ChatMessage.from_assistant("A general.")]
 NAMES = Attribution(
     [{"source": f"book {n}.epub", "title": f"Book number {n}", "section": [f"Chapter {n}"]} for n in range(50)]
@@ -222,24 +221,7 @@ def model_reads_once():
     """The embedder's time counts, too."""
 
 
-def seconds(function, given, times):
-    """The processor's time of the quickest of several calls."""
-    taken = []
-    for _ in range(times):
-        began = time.process_time()
-        function(given)
-        taken.append(time.process_time() - began)
-    return min(taken)
-
-
 @pytest.mark.parametrize("case", CASES)
 def test_twice_as_long_a_text_takes_at_most_2_6_times_as_long(case):
     function, make, size = CASES[case]
-    function(make(size // 8))  # loads what it needs
-    # What is measured once, or quickly, may be unlucky; what takes long is measured on a shorter text first.
-    for times, length in ((1, size // 4), (1, size), (3, size), (5, 4 * size)):
-        once, twice = (seconds(function, make(longer), times) for longer in (length, 2 * length))
-        # Under a millisecond the clock says nothing, and a text that long is no burden.
-        if (once < 0.001 and length >= size) or (once >= 0.001 and twice <= MOST * once):
-            return
-    raise AssertionError(f"{once:.4f} s became {twice:.4f} s, {twice / once:.1f} times as long")
+    assert_grows_with_length(function, make, size)

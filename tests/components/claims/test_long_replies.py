@@ -3,11 +3,11 @@
 import asyncio
 import random
 import threading
-import time
 
 import pytest
 from haystack import Document
 from haystack.dataclasses import ChatMessage
+from tests.doubles.processor_time import seconds
 
 from shiguan.answer.citation_extractor import CitationExtractor
 from shiguan.claims.alignment import Alignment
@@ -39,9 +39,7 @@ def model_reads_once():
 
 @pytest.mark.slow
 def test_three_thousand_sentences_cost_at_most_twice_what_eight_hundred_do():
-    def cost(sentences):
-        text = long_reply(sentences)
-        started = time.process_time()
+    def check(text):
         stream = AnswerCheck(DOCUMENTS)
         for at in range(0, len(text), 20):
             if stream.add(text[at : at + 20]):
@@ -50,11 +48,9 @@ def test_three_thousand_sentences_cost_at_most_twice_what_eight_hundred_do():
         stream.finished()
         result = CitationExtractor().run([ChatMessage.from_assistant(text)], DOCUMENTS)
         assert any("too long" in warning for warning in result["warnings"])
-        return time.process_time() - started
 
-    cost(800)
-    # The best of three: what else runs on a core makes the same work cost more of it.
-    assert min(cost(3200) for _ in range(3)) <= 2 * min(cost(800) for _ in range(3))
+    check(long_reply(800))
+    assert seconds(check, long_reply(3_200), times=3) <= 2 * seconds(check, long_reply(800), times=3)
 
 
 def test_the_same_reply_twice_as_long_is_split_no_more_often(monkeypatch):
