@@ -116,7 +116,7 @@ _SHORT_YEAR = re.compile(
 _YEAR_BEFORE = re.compile(r"(?<!\d)([12]\d)\d\d\s?[-–—/]$", re.ASCII)
 # The stop behind a month is part of it only where that is short: Nov., not November.
 _MONTH = re.compile(rf"\b({_any_of(_MONTHS)})\b(?:(?<=\b\w{{3}})(?<!may)\.|(?<=\bsept)\.)?", re.IGNORECASE)
-_YEAR_BEHIND = re.compile(r" (?:\d{1,2}, ?)?[12]\d{3}\b(?![,.]\d)")
+_YEAR_BEHIND = re.compile(r",? (?:\d{1,2}, ?)?[12]\d{3}\b(?![,.]\d)")
 _COMPARABLE = ({"number", "year"}, {"number", "day"}, {"ordinal", "day"})
 
 
@@ -228,9 +228,10 @@ def _numbers(plain: str) -> Iterator[_Reading]:
         if english is not None:
             yield match.span(), _kind(plain, *match.span()), {english}
     for match in _MONTH.finditer(plain):
-        # `may` and `march` are months only with a capital and beside a number, or before a year.
+        # Months stand beside a number; `may` and `march`, without a capital, only before a year.
         near = plain[max(0, match.start() - 5) : match.end() + 6]
-        if (match[0][0].isupper() and re.search(r"\d", near)) or _YEAR_BEHIND.match(plain, match.end()):
+        is_month = match[0][0].isupper() or match[1].lower() not in ("may", "march")
+        if (is_month and re.search(r"\d", near)) or _YEAR_BEHIND.match(plain, match.end()):
             yield match.span(), "month", {float(_MONTHS[match[1].lower()])}
 
 
