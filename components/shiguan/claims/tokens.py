@@ -25,7 +25,9 @@ _ABBREVIATED = {short: full for kind in ("titles", "parts", "firms") for short, 
 _UNITS = {
     unit: (base, float(factor)) for base, all_of in _SPELLINGS["units"].items() for unit, factor in all_of.items()
 }
-_MEASURE = re.compile(rf"[\s-]?({'|'.join(sorted(_UNITS, key=len, reverse=True))})(?![A-Za-z²³\d])")
+_MEASURE = re.compile(
+    rf"[\s-]?[个個]?({'|'.join(sorted(_UNITS, key=len, reverse=True))})(?![A-Za-z²³]|(?<=[A-Za-z])\d)"
+)
 _TITLE, _PART, _FIRM = (rf"(?:{'|'.join(_SPELLINGS[kind])})" for kind in ("titles", "parts", "firms"))
 ABBREVIATION = (
     rf"\b(?:{_TITLE}\.?(?= [A-Z])|(?i:{_TITLE})\.(?= [a-z])|{_PART}\.(?= ?(?:\d|[IVX]+\b))|(?i:{_FIRM})\."
@@ -105,7 +107,7 @@ class Token:
             alike = self.number.comparable_with(other.number) and self.key == other.key
             # That it was the second year of an era is more than that it was the second.
             shared, mine = self.number.values & other.number.values, self.number.values
-            names_era = len(mine) > 1 and shared == {min(mine)}
+            names_era = self.number.kind != "time" and len(mine) > 1 and shared == {min(mine)}
             return alike and not names_era and self.number.agrees_with(other.number)
         if self.number or other.number:
             return False
@@ -189,6 +191,8 @@ def words_of(word: str) -> Sequence[str]:
     if "." in word or word in _SPELLINGS["titles"]:
         short = word.rstrip(".")
         return (_ABBREVIATED.get(short) or _ABBREVIATED.get(short.capitalize()) or short.replace(".", ""),)
+    if plain == "minus":
+        return ("-",)
     if plain in _NO_ONE:
         return ("Nobody" if word[0].isupper() else "nobody",)
     ending = next((ending for ending in _ENDINGS_OF_VERBS if "'" in plain and plain.endswith(ending)), "")

@@ -239,8 +239,9 @@ def _replaced(claimed: _Part, found: _Part, passage: str, repeated: float, *, ve
 
 
 def _is_short_for(short: str, full: str) -> bool:
-    """Return whether a name is made of the first letters of another one: UK, United Kingdom."""
-    return short.isupper() and short == "".join(word[0] for word in full.split() if word[0].isupper()) != full
+    """Return whether a name is made of the first letters of another one: UK or U.K., United Kingdom."""
+    letters = "".join(word[0] for word in full.split() if word[0].isupper())
+    return short.isupper() and short.replace(".", "") == letters != full
 
 
 def _denied_otherwise(claimed: _Part, found: _Part) -> Difference | None:

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from shiguan.resources import read_patterns
+from shiguan.text.english_numbers import ORDINALS
 from shiguan.text.languages import detect_language, fold_han
-from shiguan.text.quantities import ORDINALS, numeral, quantities
+from shiguan.text.quantities import numeral, quantities
 
 _LONGEST = 200
 # Words for the same level of a book in either language.

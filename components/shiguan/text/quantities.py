@@ -1,7 +1,7 @@
 """Finds numbers, years and dates in Chinese and English text, as values that can be compared in any spelling."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from pathlib import Path
@@ -9,8 +9,10 @@ from typing import Literal
 from unicodedata import numeric
 
 from shiguan.resources import read_table
+from shiguan.text.clock import times_of_day
+from shiguan.text.english_numbers import CARDINAL, ORDINALS, SCALES, WORDS, any_of, english_numbers
 
-Kind = Literal["number", "ordinal", "year", "month", "day", "percent"]
+Kind = Literal["number", "ordinal", "year", "month", "day", "percent", "time"]
 
 _TABLE = read_table(Path(__file__).with_name("quantities.yaml"))
 _ERAS: dict[str, list[int]] = _TABLE["eras"]
@@ -34,15 +36,6 @@ COUNTED = (
     "年月日岁人名个次万亿里州县镇道天位座军兵骑匹卷章篇世代余元公米吨分成倍家子艘所部"
     "条层场级期届周号度寸尺丈石斤只盏头颗枚件点點时時小升秒比块塊"
 )
-
-
-def _any_of(words: Iterable[str]) -> str:
-    """Write words as a pattern that tries only those with the right first letter: most words of a text have none."""
-    rest: dict[str, list[str]] = {}
-    for word in words:
-        rest.setdefault(word[0], []).append(word[1:])
-    words_of = (f"{first}(?:{'|'.join(ends)})" for first, ends in rest.items())
-    return f"(?=[{''.join(rest)}])(?:{'|'.join(words_of)})"
 
 
 _ERA = re.compile(rf"({'|'.join(sorted(_ERAS, key=len, reverse=True))})(元|[{_HAN}]+|\d+)(?=年|载)")
@@ -77,19 +70,16 @@ _SCALE = re.compile(r"[\s-]*(hundred|thousand|million|billion|trillion)s?\b|\s?(
 _SHORT_SCALE = re.compile(r"\s?(bn|mn|tn)\b|\s?([mk])(?=\s(?:euros?|dollars?|pounds?)\b)|([mk])\b")
 _SIGNS = tuple("$€£¥")
 _SHORT_SCALES = {"bn": 1e9, "mn": 1e6, "tn": 1e12, "m": 1e6, "k": 1e3}
-_SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 _ROMAN, _ROMAN_NUMBER = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}, re.compile(r"\b[IVXLC]+\b")
-_WORDS: dict[str, float] = _TABLE["words"]
-ORDINALS = {word: value for value, word in enumerate(_TABLE["ordinals"].split(), start=1)}
-_RANKS, _RANKED = re.compile(r"(?:st|nd|rd|th)\b"), re.compile(rf"\b(?:{'|'.join(ORDINALS)})$", re.IGNORECASE)
-_ORDINAL_MONTH = re.compile(r"(?:st|nd|rd|th)\s+month")
-_CARDINAL, _ORDINAL, _THEN = _any_of([*_WORDS, *_SCALES]), _any_of(ORDINALS), r"[\s-]+(?:and[\s-]+)?"
-# "The ninth and tenth" and "the first two" are two numbers each, not their sum.
-_ENGLISH = re.compile(
-    rf"\b(?:{_CARDINAL}\b(?:{_THEN}{_CARDINAL}\b|[\s-]and[\s-]a[\s-]half\b)*"
-    rf"(?:{_THEN}{_ORDINAL}\b)?|{_ORDINAL}\b)",
-    re.IGNORECASE,
+# Part IV is part 4, and the Second World War is World War II.
+_ROMAN_BEHIND = re.compile(
+    r"\b(?i:chapter|part|book|volume|vol\.|section|article|act|scene|appendix|phase|type|figure|table) ([IVXLC]+)\b"
 )
+_WORLD_WAR = re.compile(r"\b(First|Second) World War\b|\bWorld War (I{1,2}|One|Two|[12])\b")
+# The 5th of May is 5 May.
+_RANKS = re.compile(r"(?:st|nd|rd|th)\b(?! (?:of )?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec))")
+_RANKED = re.compile(rf"\b(?:{'|'.join(ORDINALS)})$", re.IGNORECASE)
+_ORDINAL_MONTH = re.compile(r"(?:st|nd|rd|th)\s+month")
 # 2/3, 三分之二, two-thirds, a third of them, the poorest fifth; 百分之 is read as a number of per cent.
 _PARTS = {"quarter": 4, **{word: value for word, value in ORDINALS.items() if 2 < value < 11}}
 _MOST_PARTS = 20
@@ -99,7 +89,7 @@ _LONGEST_WHOLE, _NAME_BEFORE = 3, 20
 _RECENT = 30
 _FRACTION = re.compile(
     rf"(?<![\d/.,])(?<!\d[ -])(\d{{1,3}}) ?[/⁄] ?(\d{{1,3}})(?![\d/])|(?<![{_HAN}])(?!百分)([{_HAN}]+)分之([{_HAN}]+)"
-    rf"|\b({_CARDINAL}|a(?=\W\w+ of)|\w{{3,}}est|top|bottom)[\s-]({'|'.join(_PARTS)})s?\b",
+    rf"|\b({CARDINAL}|a(?=\W\w+ of)|\w{{3,}}est|top|bottom)[\s-]({'|'.join(_PARTS)})s?\b",
     re.IGNORECASE,
 )
 _MONTHS = {name: number for number, names in enumerate(_TABLE["months"], start=1) for name in names.split()}
@@ -115,7 +105,7 @@ _SHORT_YEAR = re.compile(
 # 2018–19: the second year of a span is written with its last two digits.
 _YEAR_BEFORE = re.compile(r"(?<!\d)([12]\d)\d\d\s?[-–—/]$", re.ASCII)
 # The stop behind a month is part of it only where that is short: Nov., not November.
-_MONTH = re.compile(rf"\b({_any_of(_MONTHS)})\b(?:(?<=\b\w{{3}})(?<!may)\.|(?<=\bsept)\.)?", re.IGNORECASE)
+_MONTH = re.compile(rf"\b({any_of(_MONTHS)})\b(?:(?<=\b\w{{3}})(?<!may)\.|(?<=\bsept)\.)?", re.IGNORECASE)
 _YEAR_BEHIND = re.compile(r",? (?:\d{1,2}, ?)?[12]\d{3}\b(?![,.]\d)")
 _COMPARABLE = ({"number", "year"}, {"number", "day"}, {"ordinal", "day"})
 
@@ -155,7 +145,7 @@ def quantities(text: str) -> list[Quantity]:
     plain = _NO_NUMBER.sub(lambda word: "_" * len(word[0]), text).translate(_FOLD)
     taken = [False] * len(plain)
     found: list[Quantity] = []
-    readings = (_years, _fractions, _in_several_scales, _numbers)
+    readings = (_times, _wars, _years, _fractions, _in_several_scales, _numbers)
     for (start, end), kind, values in chain.from_iterable(read(plain) for read in readings):
         if not any(taken[start:end]):
             taken[start:end] = [True] * (end - start)
@@ -165,6 +155,16 @@ def quantities(text: str) -> list[Quantity]:
 
 # The span of a quantity, its kind, and its possible values.
 _Reading = tuple[tuple[int, int], Kind, set[float]]
+
+
+def _times(plain: str) -> Iterator[_Reading]:
+    for span, minutes in times_of_day(plain):
+        yield span, "time", minutes
+
+
+def _wars(plain: str) -> Iterator[_Reading]:
+    for match in _WORLD_WAR.finditer(plain):
+        yield match.span(), "ordinal", {1.0 + ((match[1] or match[2]) in ("Second", "II", "Two", "2"))}
 
 
 def _years(plain: str) -> Iterator[_Reading]:
@@ -186,7 +186,7 @@ def _fractions(plain: str) -> Iterator[_Reading]:
     for match in _FRACTION.finditer(plain):
         arabic, below, han_below, han, word, part = match.groups()
         whole = _PARTS[part.lower()] if part else _value(below or han_below)
-        of_it = _WORDS.get(word.lower(), 1) if word else _value(arabic or han)
+        of_it = WORDS.get(word.lower(), 1) if word else _value(arabic or han)
         # Resolution 43/53 is no share.
         if whole and of_it and of_it < whole and not (arabic and whole > _MOST_PARTS):
             share = 100 * of_it / whole
@@ -209,7 +209,7 @@ def _numbers(plain: str) -> Iterator[_Reading]:
             more = numeric(part[1]) if part[1] else int(part[2]) / int(part[3])
             values, end = {value + more for value in values}, part.end()
         if scale := _SCALE.match(plain, end):
-            factor = _SCALES[scale[1].lower()] if scale[1] else _scale(scale[2])
+            factor = SCALES[scale[1].lower()] if scale[1] else _scale(scale[2])
             values, end = {value * factor for value in values}, scale.end()
         elif (short := _SHORT_SCALE.match(plain, end)) and (not short[3] or plain.startswith(_SIGNS, start - 1, start)):
             values, end = {value * _SHORT_SCALES[short[0].strip()] for value in values}, short.end()
@@ -223,10 +223,10 @@ def _numbers(plain: str) -> Iterator[_Reading]:
             either = match[0][-2:-1] == "百" and before[-1:] not in _PLACED and not (following and following in COUNTED)
             values = {han, han + 9 * _DIGIT.get(match[0][-1], 0) * either}
             yield (start, match.end()), _kind(plain, *match.span()), values | _second_year(plain, match)
-    for match in _ENGLISH.finditer(plain):
-        english = _english_value(match[0].lower())
-        if english is not None:
-            yield match.span(), _kind(plain, *match.span()), {english}
+    for span, value in english_numbers(plain):
+        yield span, _kind(plain, *span), {value}
+    for match in _ROMAN_BEHIND.finditer(plain):
+        yield match.span(1), "number", {numeral(match[1])}
     for match in _MONTH.finditer(plain):
         # Months stand beside a number; `may` and `march`, without a capital, only before a year.
         near = plain[max(0, match.start() - 5) : match.end() + 6]
@@ -354,24 +354,3 @@ def _value(word: str) -> float | None:
         else:
             return None
     return total + section + digit
-
-
-def _english_value(words: str) -> float | None:
-    """Read an English number; None for the vague ones."""
-    parts = [part for part in re.split(r"[\s-]+", words) if part not in ("and", "a")]
-    if parts in (["one"], ["first"], ["second"]) or all(part in _SCALES for part in parts):
-        return None
-    total = current = 0.0
-    for part in parts:
-        if part in _WORDS:
-            current += _WORDS[part]
-        elif part in ORDINALS:
-            current += ORDINALS[part]
-        elif part == "half":
-            current += 0.5
-        elif part == "hundred":
-            current = (current or 1) * 100
-        else:
-            total += (current or 1) * _SCALES[part]
-            current = 0.0
-    return total + current

@@ -66,6 +66,7 @@ def test_the_difference_is_named(claim, span, kind, claimed, found):
         ("Wine, tea and silk were sold in every market.", "Silk, wine and tea were sold in every market."),
         ("安禄山於范陽起兵反唐朝廷。", "安禄山于范阳起兵反唐朝廷。"),
         ("It cost two thousand strings of cash that year.", "It cost 2,000 strings of cash that year."),
+        ("The United Nations condemned the attack.", "The U.N. condemned the attack."),
         ("Something else altogether is said here.", SOURCE),
         (
             "The Pequod sailed from Nantucket on Christmas.",
