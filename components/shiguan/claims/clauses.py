@@ -2,6 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from itertools import pairwise
 
 from shiguan.claims.facts import LONGEST_REMARK, Facts
 from shiguan.claims.phrases import ARE, BE, JOINS, REPORTS
@@ -30,6 +31,8 @@ _LIMITS = WORDS["limits"] - {"first"}
 _NEGATIVES = frozenset({"not", "never", "no", "neither", "none", "nobody", "few"})
 # What these say is so only with all that follows, up to a further predicate: no one may sell wine on Sundays.
 _BOUNDED, _GOES_ON = _NEGATIVES | set("only may cannot nothing 不 未 无 莫 勿".split()), JOINS | set("而及并且")
+_IF_IN_HAN = frozenset("要若不凡如可于但就只非的")
+_BOUNDS_TIME = frozenset("前后後起間间內内")
 _CASES = frozenset({"where", "when", "whenever", "wherever", "once"})
 _OPENS_PHRASE = WORDS["adverbial"] & WORDS["after"] - {"during", "after", "before"} | {"to", "into", "for", "as"}
 _ADDS_NONE = frozenset({"no", "well"})  # with no losses, as well as memory
@@ -94,7 +97,13 @@ class Clauses(Facts):
         sign, start = self.tokens[at].breaks, self.begin(at)
         lead = self.tokens[start:at]
         opening = " ".join(token.key for token in lead)
-        if start == at or "|" in sign or self.behind_date(start) == at or opening in OPENINGS | WORDS["replies"]:
+        is_number = len(lead) == 1 and lead[0].number and sign[0] in ")）.、"  # 1) Open the valve.
+        if start == at or "|" in sign or is_number or opening in OPENINGS | WORDS["replies"]:
+            return True
+        # Before 1950, women had no vote.
+        if lead[-1].key in _BOUNDS_TIME and says_any(self.tokens[at : self.end_of_phrase(at)], _BOUNDED):
+            return False
+        if self.behind_date(start) == at:
             return True
         if ":" in sign or "：" in sign:
             return False
@@ -120,9 +129,10 @@ class Clauses(Facts):
         is_dated = any(at in self._dated for at in range(start, end))
         if says_any(lead[:2], WORDS["not_yet"]):
             return False
-        if lead[-1].key in WORDS["ends_case"]:
+        if not WORDS["ends_case"].isdisjoint((lead[-1].key, "".join(one.key for one in lead[-2:]))):
             return is_dated and lead[-1].key in ("时", "后")
         told = is_dated or says_any(lead, WORDS["told"])
+        told = told or any(one.key == "是" and before.key not in _IF_IN_HAN for before, one in pairwise(lead[:-1]))
         told = told or self.end_of_han_name(start) > start or says_any(lead[:2], WORDS["days"])
         is_chronicle = read_text(self.text).once(is_classical)
         return told or (is_chronicle and not says_any(self.tokens[last:end], _NEGATIVES | _BOUNDED))
@@ -283,6 +293,8 @@ class Clauses(Facts):
         is_aside = remark[0].breaks in ("(", "（")
         bars = says_any(remark[: None if is_aside or remark[0].is_han else 2], WORDS["excepts_some"])
         bars = bars or remark[0].key == "但"
+        if says_any(said, _BOUNDED) and says_any(remark[-2:], WORDS["allowed"]):
+            return True
         return says_any(said, OF_ALL) and (bars or remark[-1].key in WORDS["excepts_if_last"])
 
 

@@ -19,7 +19,7 @@ _INVERTED = frozenset({"had", "were", "should"})
 _THEN, _LONGEST_REPLY = re.compile("[乃遂]"), 4
 # The longest remark that takes back all that was said, in tokens, and the signs of a question and of an error.
 _LONGEST_DENIAL, _ASKS = 8, re.compile(r"^\s*[?？]|[(（][×✗✘❌]")
-_LONGEST_REJECTION = 10
+_LONGEST_REJECTION, _THIS_IN_HAN = 10, frozenset("这這此该該其以上但然")
 
 
 class Facts(Phrases):
@@ -106,6 +106,7 @@ class Facts(Phrases):
         # Scholars reject this story; he was wrong; the news was false.
         of_it = first.key in ("it", "this", "that") or last.key == "this" or says_any(sentence, WORDS["statements"])
         of_it = of_it or (size < 6 and (first.article == "the" or first.key in WORDS["pronouns"]))
+        of_it = of_it or (first.key in _THIS_IN_HAN or (first.is_han and size <= _LONGEST_DENIAL))
         rejects = of_it and size < _LONGEST_REJECTION and says_any(sentence, WORDS["rejects"])
         return rejects or is_view or (is_so and says_any(sentence, REPORTS - WORDS["seeming"]))
 

@@ -77,7 +77,9 @@ _BARS = re.compile(
     rf"|(?:^|(?<=[.!?]\s))\W{{0,6}}(?:\w+ )?{_UNTRUE}(?: \w+){{0,3}}){_COLON}(?!\W{{0,3}}\n)|true or false[?:]"
     rf"|(?:^|(?<=[.!?]\s)|\blet (?:us|me) )(?:imagine|suppose|assume|picture)\b{_LEAD}[.!:](?!\W{{0,3}}\n)"
     rf"|\bfollowing\b{_LEAD}\b{_TOLD}\b{_LEAD}[.:]"
-    rf"|{_TOLD_IN_HAN})"
+    rf"|{_TOLD_IN_HAN}"
+    r"|^[^\n。，；：]{0,8}(?:除外|免[责責]|[误誤][区區]|[谣謠]言|辟[谣謠]|不予)[^\n。，；：]{0,8}\n"
+    r"|^\W{0,6}(?:(?:common|popular) )?(?:myths?|misconceptions?|exclusions|hoaxes|rejected \w+)\W{0,3}\n)"
     r"|(?P<line>^[ \t]*(?:[-*] )?[❌✗✘🚫⛔])",
     re.IGNORECASE | re.MULTILINE,
 )

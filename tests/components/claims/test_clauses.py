@@ -35,6 +35,12 @@ STANDS = [
     ("1949年，张三来自北京，李四来自上海。", "李四来自上海。"),
     ("丙申，李勣败高丽，克扶馀城。", "李勣败高丽，克扶馀城。"),
     ("实际上，聂耳仅写作了主旋律谱。", "聂耳仅写作了主旋律谱。"),
+    ("武则天建立周。这是中国历史上的大事。", "武则天建立周。"),
+    ("他写了小说《激流》。这是他的第一部作品。", "他写了小说《激流》。"),
+    ("父亲是农民，母亲是教师。", "母亲是教师。"),
+    ("访问期间，总理会见了外宾。", "总理会见了外宾。"),
+    ("1）股东会的决议应当制作成会议记录。", "股东会的决议应当制作成会议记录。"),
+    ("1950年以前，城中有三万人。", "城中有三万人。"),
 ]
 FALLS = [
     # A sentence does not go on behind its stop, nor does what somebody says.
@@ -100,6 +106,20 @@ FALLS = [
     ("Suppose the following. Alice lends Bob 500 pounds.", "Alice lends Bob 500 pounds."),
     ("The following story is old. Karl killed the bear.", "Karl killed the bear."),
     ("以下是一则谣言。央行下调利率。", "央行下调利率。"),
+    ("免责条款\n被保险人酒后驾车，公司赔付十万元。", "被保险人酒后驾车，公司赔付十万元。"),
+    ("武则天掐死了自己的女儿。这是个谎言。", "武则天掐死了自己的女儿。"),
+    ("武则天掐死了自己的女儿。至今没有证据。", "武则天掐死了自己的女儿。"),
+    ("公司将在美国上市。这还只是设想。", "公司将在美国上市。"),
+    ("幼主被毒死，显系捏造。", "幼主被毒死。"),
+    ("合同有效，只要双方签字盖章。", "合同有效。"),
+    ("王莽叮嘱，匈奴必然内乱。", "匈奴必然内乱。"),
+    ("要不是大雨，敌军早已攻破城池。", "敌军早已攻破城池。"),
+    ("超过三十日，合同自动失效。", "合同自动失效。"),
+    ("1950年以前，女子无继承权。", "女子无继承权。"),
+    ("未成年人不得饮酒，有监护人陪同的可以。", "未成年人不得饮酒。"),
+    ("In the parody, the king died on the battlefield.", "The king died on the battlefield."),
+    ("The Allies captured the bridge in the exercise.", "The Allies captured the bridge."),
+    ("The king drowned. Historians no longer accept this.", "The king drowned."),
     # What is neither named nor known makes another thing of what was done; who says so need not be introduced.
     ("The committee approved the plan in principle.", "The committee approved the plan."),
     ("Karl destroyed the town on a map.", "Karl destroyed the town."),
