@@ -220,7 +220,7 @@ class Clauses(Facts):
 
     def _is_done(self, end: int) -> bool:
         """Return whether a phrase tells what was done or what one is, not how it is: is free on Sundays."""
-        if self._changes_deed(end):
+        if self._changes_deed(end) or self._goes_on_elsewhere(end):
             return False
         key, lead, is_dated = self.tokens[end].key, self.lead(end), self.behind_date(end) > end
         if not any(map(is_finite, lead)):  # on 3 May, 1888
@@ -237,6 +237,14 @@ class Clauses(Facts):
         is_deed = self.tokens[verb].key in ("was", "were") and is_participle(self.tokens[verb + 1 : end])
         is_what = verb + 1 < end and (self.is_described(verb + 1) or self.tokens[verb + 1].is_capital)
         return is_deed or (is_what and (is_dated or key in _OF_TIME_OR_CAUSE | JOINS))
+
+    def _goes_on_elsewhere(self, end: int) -> bool:
+        """Return whether it was otherwise at another place: fell in the villages and rose in the towns."""
+        phrase = self.tokens[end : self.end_of_phrase(end)]
+        turn = next(
+            (at for at, (one, after) in enumerate(pairwise(phrase)) if one.key in JOINS and is_finite(after)), 0
+        )
+        return turn > 0 and any(one.key == phrase[0].key for one in phrase[turn:])
 
     def _changes_deed(self, end: int) -> bool:
         """Return whether the next words make another thing of what was done: by cheating, in part, on a map."""

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from shiguan.claims.tokens import WORDS, Span, Token
 
-_INSIDE, _OPENS = WORDS["units_of_date"] | WORDS["when"] | {"of"}, WORDS["dated"] | WORDS["when"]
-_LONGEST = 10
+_INSIDE, _OPENS = WORDS["units_of_date"] | WORDS["when"] | {"of"}, WORDS["dated"] | WORDS["when"] | {"between"}
+_LONGEST, _SPANS = 10, {("from", "to"), ("from", "until"), ("between", "and")}
 
 
 def dates_in(tokens: Sequence[Token]) -> list[Span]:
@@ -26,7 +26,7 @@ def _end(tokens: Sequence[Token], at: int) -> int:
         token = tokens[end]
         if end > at and (token.stops or "(" in token.breaks or (token.breaks and not token.number)):
             break
-        is_span = token.key in ("to", "until") and tokens[at].key == "from"
+        is_span = (tokens[at].key, token.key) in _SPANS
         if token.number is None and not is_span and token.key not in (_INSIDE if end > at else _OPENS):
             break
         is_date = is_date or _is_date(tokens, end)

@@ -26,13 +26,13 @@ from shiguan.claims.tokens import (
 from shiguan.reading.text import read_text
 
 _BEFORE, _UNREAL, _BE = (WORDS[name] for name in ("before", "unreal", "be"))
-_SINCE = frozenset({"since", "from", "to", "until", "自"})
+_SINCE = frozenset({"since", "from", "to", "until", "between", "自"})
 _PARTS_OF_DATE = (WORDS["units_of_date"] | WORDS["dated"] | {"of"}) - _SINCE
 _ADDS = frozenset({"and", "but", "while", "而", "但", "且", "却"})
 _ALL, _WHERE = frozenset("并皆俱咸悉都均"), frozenset("于在")
 _BEHIND_DOER = WORDS["after"] - WORDS["relative"] - {"and"}
 _THINKS = frozenset("say think believe let make see hear want".split())
-_OF = frozenset({"of"})
+_OF, _OF_DOING = frozenset({"of"}), frozenset("of for from by with in without at about".split())
 _NO_DOER = _UNREAL | _BE | WORDS["after"] | {"have", "having"}
 # What stands in brackets, but not behind a number: 5 (thousand).
 _ASIDE = re.compile(r"(?<![\d零〇一二三四五六七八九十百千万亿])(?<!\d )[(（]([^()（）\n]{1,200})[)）]")
@@ -43,8 +43,13 @@ _STRUCK = re.compile(r"~~(?=\S)[^~\n]+~~|<(del|s|strike)>[^<\n]*</\1>", re.IGNOR
 # A date stands so near to its clause, in tokens.
 _NEAR = 10
 _OPENS_LEAD = WORDS["adverbial"] | {"as", "when", "while"}
-# A longer clause is not turned round.
-_LONGEST_CLAUSE = 80
+# A longer clause is not turned round, nor one with a longer doer that is no name.
+_LONGEST_CLAUSE, _LONGEST_DOER = 80, 4
+# He founded it in 1990 in Acre: in Chinese the year stands between, with all that is denied or bounded by it.
+_YEAR_INSIDE = re.compile(
+    r"(?<=[\u4e00-\u9fff])(?<![自从從至到以前后後])[于於在]?\d{3,4}年(?:\d\d?月(?:\d\d?日)?)?(?=[\u4e00-\u9fff])(?![代前后後以之起至到间間底初末的春夏秋冬度])"
+)
+_DENIED_IN_HAN = re.compile("[不未无無没沒非只仅僅最首第才再]")
 
 
 def restates(claim: str, passage: str) -> tuple[int, int] | None:
@@ -64,7 +69,8 @@ def restates(claim: str, passage: str) -> tuple[int, int] | None:
         return None
     passage = _STRUCK.sub(lambda struck: " " * len(struck[0]), passage)
     plain = _blank_notes(passage)
-    for text in dict.fromkeys((passage, plain, _blank_asides(plain))):
+    blank = _blank_asides(plain)
+    for text in dict.fromkeys((passage, plain, blank, _blank_years(blank))):
         said = read_text(text).once(read_clauses)
         for there, form in product((said, said.once(implied)), _FORMS):
             found = form(wanted, there) if there.tokens else None
@@ -94,6 +100,18 @@ def _blank_asides(passage: str) -> str:
         return aside[0] if doubts or not tokens else " " * len(aside[0])
 
     return _ASIDE.sub(blank, passage)
+
+
+def _blank_years(passage: str) -> str:
+    """Put spaces in the place of years within Chinese sentences, unless something is denied or bounded there."""
+
+    def blank(year: re.Match[str]) -> str:
+        start, end = passage.rfind("。", 0, year.start()) + 1, passage.find("。", year.end())
+        return (
+            year[0] if _DENIED_IN_HAN.search(passage, start, end if end > 0 else len(passage)) else " " * len(year[0])
+        )
+
+    return _YEAR_INSIDE.sub(blank, passage)
 
 
 def _stretch(wanted: Sequence[Token], there: Clauses) -> Span | None:
@@ -207,6 +225,10 @@ def _crosses_clause(there: Clauses, span: Span, date: Span, place: int) -> bool:
     joins = (at for at in between if there.tokens[at].breaks or there.tokens[at].key in ("and", "but"))
     if date[1] > span[0] and any(verbs[0] < at <= verbs[-1] for at in joins):
         return True
+    # Honoured for rescuing sailors in 1911.
+    done = (pair for pair in pairwise(there.tokens[span[0] : date[0]]) if pair[0].key in _OF_DOING)
+    if place == span[0] and any(one.key.endswith("ing") and not one.article for _, one in done):
+        return True
     # In `he saw that she died` it may be either; of what somebody does in May, and of the May edition, it is a part.
     said = there.tokens[slice(*span)]
     is_nested = place >= span[1] > date[1] and not said[0].is_han and count_verbs(said) > 1
@@ -228,6 +250,10 @@ def _same_date(claimed: Sequence[Token], found: Sequence[Token]) -> bool:
     since = any(token.key in _SINCE for token in found) and not any(token.key in _SINCE for token in claimed)
     # From 1966 to 1976 is not in 1976.
     spans = any(token.number and token.breaks in ("—", "–", "～") for token in found[1:])
+    if claimed[0].key in ("between", "from"):
+        ends = iter([token for token in found if token.number])
+        if not all(any(token.same(one) for one in ends) for token in claimed if token.number):
+            return False
     longer = spans and sum(bool(token.number) for token in found) > sum(bool(token.number) for token in claimed)
     return not since and not longer and all(t.key in _PARTS_OF_DATE or any(map(t.same, found)) for t in claimed)
 
@@ -275,8 +301,16 @@ def _actives(clause: Sequence[Token], *, in_cell: bool = False) -> Iterator[list
         done, rest = clause[:at], clause[at + (not is_bare) :]
         is_passive = is_bare or token.key in _BE
         by = next((by for by, word in enumerate(rest[:-1]) if word.key == "by"), 0) if is_passive else 0
-        doer = (end for end in range(by + 1, len(rest)) if not (rest[end].is_capital or joins_names(rest, end)))
+        # By Otto and Hale, and by a flood.
+        is_named = by + 1 < len(rest) and rest[by + 1].is_capital
+        doer = (
+            end
+            for end in range(by + 1, len(rest))
+            if not (is_named and (rest[end].is_capital or joins_names(rest, end)))
+            and (is_named or _ends_doer(rest[end]))
+        )
         end = next(doer, len(rest))
+        end = end if is_named or end - by <= _LONGEST_DOER else by
         # Behind `and` there may be another one who did it.
         goes_on = end == len(rest) or (not rest[end].breaks and rest[end].key in _BEHIND_DOER)
         if 0 < by < end - 1 and goes_on and _is_certain(done) and not says_any(rest[1:by], DENIES | _BE | {"be"}):
@@ -291,6 +325,10 @@ def _actives(clause: Sequence[Token], *, in_cell: bool = False) -> Iterator[list
             where = next((to for to, word in enumerate(doing) if to and word.key in _WHERE), len(doing))
             yield [*doing, *done]
             yield [*done[:lead], *doing[:where], *who, *doing[where:]]
+
+
+def _ends_doer(word: Token) -> bool:
+    return bool(word.breaks or word.number or word.key in WORDS["after"] or is_finite(word))
 
 
 def _without_doer(wanted: Sequence[Token], there: Clauses) -> Span | None:

@@ -161,6 +161,7 @@ def read_tokens(text: str) -> list[Token]:
         key = more if number else _MINUS.sub("-", folded.replace("’", "'"))
         key = "余" if key == "多" and between == "" and tokens and tokens[-1].number else key
         key = word if tokens and tokens[-1].number and not breaks and _UNIT.fullmatch(word) else key
+        key = "到" if key == "至" and tokens and tokens[-1].number and not between else key  # 3至5天
         if key == _POSSESSIVE and tokens and tokens[-1].key in _IS and not between:
             key = "has" if _BEEN.match(text, at) else "is"
         # A few men came; few came.

@@ -60,6 +60,8 @@ _HAN_NUMBER = re.compile(
     rf"[{_HAN}]+(?:(?<=[十百千万])有[{_HAN}]+)*(?:[余多](?=[万亿百千])[{_HAN}]*"
     rf"|(?<![第午晨晚夜早上].)[点點][{_HAN[:12]}]+(?![{_HAN[:12]}十百千点點分刻半线線])[万亿]*)?"
 )
+# 三到五天.
+_TO_IN_HAN = re.compile(rf"[到至][{_HAN}]+([{COUNTED}])")
 # 2亿3千万, and 六元八角 or 六块八.
 _HAN_SCALES = re.compile(r"(?<![\w.])\d+[百千万亿]+(?:\d+[百千万亿]+)+", re.ASCII)
 _MONEY = re.compile(
@@ -215,7 +217,9 @@ def _numbers(plain: str) -> Iterator[_Reading]:
             values, end = {value * _SHORT_SCALES[short[0].strip()] for value in values}, short.end()
         yield (start, end), _kind(plain, start, end), {*values, *_second_year(plain, match)}
     for match in _HAN_NUMBER.finditer(plain):
-        before, following = plain[max(0, match.start() - 3) : match.start()], plain[match.end() : match.end() + 1]
+        counted = _TO_IN_HAN.match(plain, match.end())
+        before = plain[max(0, match.start() - 3) : match.start()]
+        following = counted[1] if counted else plain[match.end() : match.end() + 1]
         han = _han_value(match[0], following, before)
         if han is not None:
             start = match.start() - len(_PER_HUNDRED) * (before == _PER_HUNDRED)

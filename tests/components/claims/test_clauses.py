@@ -41,8 +41,22 @@ STANDS = [
     ("访问期间，总理会见了外宾。", "总理会见了外宾。"),
     ("1）股东会的决议应当制作成会议记录。", "股东会的决议应当制作成会议记录。"),
     ("1950年以前，城中有三万人。", "城中有三万人。"),
+    ("She was honoured by the king in 1911.", "In 1911 she was honoured by the king."),
+    ("Between 1876 and 1914, four million left Italy.", "Four million left Italy between 1876 and 1914."),
+    ("The disease is spread by ticks.", "Ticks spread the disease."),
+    ("A flood destroyed the bridge in 1910.", "The bridge was destroyed by a flood in 1910."),
+    ("他于1990年在上海创办了公司。", "他在上海创办了公司。"),
+    ("工期为三到五天。", "工期为3至5天。"),
 ]
 FALLS = [
+    ("The population fell in the villages and rose in the towns.", "The population fell."),
+    ("She was honoured for rescuing sailors in 1911.", "In 1911 she was honoured for rescuing sailors."),
+    ("Between 1876 and 1914 four million left Italy.", "In 1914 four million left Italy."),
+    ("Between 1990 and 2000 the population doubled.", "Between 2000 and 1990 the population doubled."),
+    ("The city was taken by the rebels.", "The city took the rebels."),
+    ("The bridge was almost destroyed by a flood.", "A flood destroyed the bridge."),
+    ("他1990年不在北京工作。", "他不在北京工作。"),
+    ("公司计划2005年在香港上市。", "公司在香港上市。"),
     # A sentence does not go on behind its stop, nor does what somebody says.
     ("The king abdicated. In May, his son was crowned.", "The king abdicated in May."),
     ("The church was destroyed. During the siege, the monks hid.", "The church was destroyed during the siege."),
