@@ -131,7 +131,7 @@ class Clauses(Facts):
             return False
         if not WORDS["ends_case"].isdisjoint((lead[-1].key, "".join(one.key for one in lead[-2:]))):
             return is_dated and lead[-1].key in ("时", "后")
-        told = is_dated or says_any(lead, WORDS["told"])
+        told = is_dated or says_any(lead, WORDS["told"]) or "了" in self.text[lead[0].end : self.tokens[end].start]
         told = told or any(one.key == "是" and before.key not in _IF_IN_HAN for before, one in pairwise(lead[:-1]))
         told = told or self.end_of_han_name(start) > start or says_any(lead[:2], WORDS["days"])
         is_chronicle = read_text(self.text).once(is_classical)
@@ -287,6 +287,7 @@ class Clauses(Facts):
             self._excepts_some(end)
             or says_any(remark[:2], WORDS["takes_back"])
             or says_any(remark, WORDS["doubts"] | WORDS["undone"])
+            or (remark[0].breaks in ("(", "（") and says_any(remark, WORDS["corrects"]))
         ):
             return True
         # In Chinese the same characters tell what somebody is called; a verb in front is one more deed of the subject.

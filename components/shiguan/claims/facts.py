@@ -106,7 +106,9 @@ class Facts(Phrases):
         # Scholars reject this story; he was wrong; the news was false.
         of_it = first.key in ("it", "this", "that") or last.key == "this" or says_any(sentence, WORDS["statements"])
         of_it = of_it or (size < 6 and (first.article == "the" or first.key in WORDS["pronouns"]))
-        of_it = of_it or (first.key in _THIS_IN_HAN or (first.is_han and size <= _LONGEST_DENIAL))
+        of_it = of_it or first.key in _THIS_IN_HAN
+        if first.is_han and size <= _LONGEST_DENIAL and says_any(sentence, WORDS["retracts"]):
+            return True
         rejects = of_it and size < _LONGEST_REJECTION and says_any(sentence, WORDS["rejects"])
         return rejects or is_view or (is_so and says_any(sentence, REPORTS - WORDS["seeming"]))
 

@@ -93,7 +93,10 @@ def _blank_asides(passage: str) -> str:
 
     def blank(aside: re.Match[str]) -> str:
         tokens = read_tokens(aside[1])
-        doubts = says_any(tokens, DOUBTS) or says_any(tokens[:1], WORDS["limits"]) or limits_aside(tokens)
+        doubts = says_any(tokens, DOUBTS | WORDS["corrects"]) or says_any(tokens[:1], WORDS["limits"])
+        doubts = (
+            doubts or limits_aside(tokens) or any(one.is_han and says_any([one], WORDS["doubts"]) for one in tokens)
+        )
         if says_any(tokens, WORDS["excepts_some"]) and tokens[0].key not in WORDS["relative"]:
             before = passage[max(0, aside.start() - _BEFORE_ASIDE) : aside.start()]
             doubts = doubts or says_any(read_tokens(before), OF_ALL)

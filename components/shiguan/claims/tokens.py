@@ -31,7 +31,7 @@ _MEASURE = re.compile(
 _TITLE, _PART, _FIRM = (rf"(?:{'|'.join(_SPELLINGS[kind])})" for kind in ("titles", "parts", "firms"))
 ABBREVIATION = (
     rf"\b(?:{_TITLE}\.?(?= [A-Z])|(?i:{_TITLE})\.(?= [a-z])|{_PART}\.(?= ?(?:\d|[IVX]+\b))|(?i:{_FIRM})\."
-    r"|(?i:\bU\.S(?:\.A\b)?|\bU\.[KN]\b)|[ap]\.m\b)"
+    r"|(?i:\bU\.S(?:\.A\b)?|\bU\.[KN]\b)|\b[A-Z](?:\.[A-Z])+\b(?!\.[A-Z]|\.? [A-Z][a-z])|\bPh\.D\b|[ap]\.m\b)"
 )
 """The short forms of words that are written out elsewhere, as a pattern: Gen. before a name, Fig. before a number."""
 _FORMS = [verb.split() for verb in _TABLE["irregular"].split(",")]

@@ -50,6 +50,7 @@ _TOKEN = re.compile(rf"{NOBODY}|{ABBREVIATION}|\d[\d,]*(?:\.\d+)?|[{HAN}]|[^\W\d
 _HAN_RUN = re.compile(f"[{HAN}]+")
 _OPENS = re.compile(r"(?:^|[.!?:;*#\n\"“(])[\s*#\"“(]*$")
 _NO_NAMES = frozenset("I Yes No However Additionally Also Moreover Furthermore Therefore Thus Overall Note".split())
+_STOPS, _ASIDE = re.compile(r"[.!?。！？]\s|[。！？]"), re.compile(r"\s*[,(（，—–].*[,)），—–]\s*", re.DOTALL)
 _BREAK = re.compile(r"[.!?]\s|[。！？\n]")
 _LIST = re.compile(r"[,，、;；/]|\b(?:and|or)\b|和|与|與|及|或")
 # Han characters that carry only grammar; a run of these alone is not a difference.
@@ -127,6 +128,12 @@ def compare(claim: str, span: str, passage: str = "") -> Comparison:
     begin, end = blocks[0].b, blocks[-1].b + blocks[-1].size
     inside = span[second[begin].start : second[end - 1].end]
     claimed, stated = negations(claim), negations(inside)
+    for tag, _, _, first_in, last_in in matcher.get_opcodes():
+        if tag == "insert" and begin < first_in < last_in < end:
+            # What another clause denies: Schubert, who never married, died in 1828.
+            aside = span[second[first_in - 1].end : second[last_in].start]
+            own = _STOPS.split(aside)[-1] if _STOPS.search(aside) else "" if _ASIDE.fullmatch(aside) else aside
+            stated -= negations(aside) - negations(own)
     if claimed % 2 != stated % 2 and claimed:
         # What denies may stand before the words that both have: never has it been, it has never been.
         lead = _BREAK.split(span[second[max(0, begin - _LEAD)].start : second[begin].start])[-1]

@@ -75,6 +75,7 @@ def function_word_share(text: str) -> float:
 
 
 _MODERN, _CLASSICAL = frozenset(_TABLE["modern"]), frozenset(_TABLE["classical"])
+_MODERN_WORDS = re.compile(_TABLE["modern_words"])
 _CLASSICAL_SAMPLE = 2000
 _FEWEST = 12
 _MODERN_SHARE = 0.012
@@ -116,7 +117,7 @@ def fold_han(text: str) -> str:
 
 
 def is_classical(text: str) -> bool:
-    letters = _HAN_CHARACTER.findall(fold_han(text[:_CLASSICAL_SAMPLE]))
+    letters = _HAN_CHARACTER.findall(_MODERN_WORDS.sub("", fold_han(text[:_CLASSICAL_SAMPLE])))
     count = len(letters)
     if count < _FEWEST or sum(letter in _MODERN for letter in letters) >= _MODERN_SHARE * count:
         return False

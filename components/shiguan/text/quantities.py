@@ -68,7 +68,7 @@ _MONEY = re.compile(
     rf"(?<![\d.{_HAN}])(\d+|[{_HAN}]+)[元块塊]"
     rf"(?:([\d{_HAN[1:12]}])[角毛](?:([\d{_HAN[1:12]}])分)?|([{_HAN[2:12]}])(?=[，。；、]|$))"
 )
-_SCALE = re.compile(r"[\s-]*(hundred|thousand|million|billion|trillion)s?\b|\s?([百千万亿]+)", re.IGNORECASE)
+_SCALE = re.compile(r"[\s-]*(hundred|thousand|million|billion|trillion)s?\b|\s?[余多]?([百千万亿]+)", re.IGNORECASE)
 _SHORT_SCALE = re.compile(r"\s?(bn|mn|tn)\b|\s?([mk])(?=\s(?:euros?|dollars?|pounds?)\b)|([mk])\b")
 _SIGNS = tuple("$€£¥")
 _SHORT_SCALES = {"bn": 1e9, "mn": 1e6, "tn": 1e12, "m": 1e6, "k": 1e3}

@@ -64,6 +64,11 @@ SAME = [
     ("See Chapter IV for details of the method.", "See Chapter 4 for details of the method."),
     ("The Second World War ended in 1945.", "World War II ended in 1945."),
     ("World War One ended in 1918.", "World War I ended in 1918."),
+    ("公司年产值二十多亿元。", "公司年产值20多亿元。"),
+    ("二○一九年，该桥建成通车。", "2019年，该桥建成通车。"),
+    ("The B.B.C. was founded in 1922.", "The BBC was founded in 1922."),
+    ("J. R. R. Tolkien taught at Oxford.", "J.R.R. Tolkien taught at Oxford."),
+    ("She took a Ph.D. in physics at Yale.", "She took a PhD in physics at Yale."),
     # Years of two figures.
     ("九八年夏天，长江发生洪水。", "1998年夏天，长江发生洪水。"),
     ("工程于05年动工，08年竣工。", "工程于2005年动工，2008年竣工。"),

@@ -66,6 +66,8 @@ def test_the_difference_is_named(claim, span, kind, claimed, found):
         ("Wine, tea and silk were sold in every market.", "Silk, wine and tea were sold in every market."),
         ("安禄山於范陽起兵反唐朝廷。", "安禄山于范阳起兵反唐朝廷。"),
         ("It cost two thousand strings of cash that year.", "It cost 2,000 strings of cash that year."),
+        ("Schubert died in Vienna in 1828.", "Schubert, who never married, died in Vienna in 1828."),
+        ("King John died at Newark in October 1216.", "King John never recovered. He died at Newark in October 1216."),
         ("The United Nations condemned the attack.", "The U.N. condemned the attack."),
         ("Something else altogether is said here.", SOURCE),
         (
