@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from shiguan.claims.facts import LONGEST_REMARK, Facts
-from shiguan.claims.phrases import ARE, BE, JOINS, REPORTS
+from shiguan.claims.phrases import ARE, BE, JOINS, LEADS, REPORTS
 from shiguan.claims.tokens import (
     OPENINGS,
     WORDS,
@@ -153,6 +153,9 @@ class Clauses(Facts):
         # The tax on salt and tea, the man who sold the horse and the cart, he thought Karl was dead and the war won.
         apart = bool(self.tokens[at - 1].breaks)
         lead = self.lead(at - 1) if apart else self.lead(at)[:-1]
+        # In the film they won and he fled.
+        if lead and lead[0].key in LEADS and says_any(lead[1:4], _LIMITS | WORDS["statements"]):
+            return True
         is_clause = any(is_finite(one) or one.key in REPORTS for one in lead) and (
             apart or not says_any(lead, _JOINED_IN)
         )

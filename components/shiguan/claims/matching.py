@@ -8,7 +8,7 @@ from itertools import pairwise
 from shiguan.claims.asides import behind_aside
 from shiguan.claims.clauses import Clauses
 from shiguan.claims.phrases import REPORTS
-from shiguan.claims.tokens import WORDS, Span, Token, is_finite
+from shiguan.claims.tokens import WORDS, Span, Token, is_finite, says_any
 from shiguan.reading.text import read_text
 from shiguan.text.name_forms import han_names
 from shiguan.text.names import SURNAMES
@@ -66,11 +66,16 @@ def compared_from(wanted: Sequence[Token], there: Clauses, start: int) -> tuple[
     return at, place if at == len(wanted) else 0
 
 
+_OF_WHOM = frozenset("之人者也")
+
+
 def _may_add(wanted: Sequence[Token], at: int, there: Clauses, found: Span) -> bool:
     """Return whether a claim adds what the passage implies: a first name, or 是, as 思文，敬业之叔父也 does."""
     start, place = found
     if start < place and wanted[at].key == "是" and there.tokens[place].breaks:
-        return True
+        # Not so in 京剧，昆曲，越剧，各有特色.
+        is_list = not says_any(there.tokens[place : there.end_of_phrase(place)], _OF_WHOM)
+        return not is_list or there.ends_sentence(there.end_of_phrase(place))
     named = at + 1 < len(wanted) and wanted[at + 1].same(there.tokens[place])
     return named and _is_name_part(wanted, at, there, place)
 

@@ -32,6 +32,7 @@ _ADDS = frozenset({"and", "but", "while", "而", "但", "且", "却"})
 _ALL, _WHERE = frozenset("并皆俱咸悉都均"), frozenset("于在")
 _BEHIND_DOER = WORDS["after"] - WORDS["relative"] - {"and"}
 _THINKS = frozenset("say think believe let make see hear want".split())
+_OF_DEED = frozenset("of for about over after before since against".split())
 _OF, _OF_DOING = frozenset({"of"}), frozenset("of for from by with in without at about".split())
 _NO_DOER = _UNREAL | _BE | WORDS["after"] | {"have", "having"}
 # What stands in brackets, but not behind a number: 5 (thousand).
@@ -189,7 +190,9 @@ def _undated(tokens: Sequence[Token], dates: Sequence[Span]) -> list[int]:
 def _lead_moved(wanted: Sequence[Token], there: Clauses) -> Span | None:
     """Find a claim of one verb that ends with what a sentence opens with, or the reverse: in Acre, he sold the town."""
     cut = next((at for at, token in enumerate(wanted) if at and token.breaks), 0)
-    if cut and wanted[0].key in LEADS and has_one_verb(wanted[cut:]):
+    # With the gun, he shot the man is not all that he shot the man with the gun may say.
+    is_of_noun = any(token.article for token in wanted[-2:]) and not wanted[-1].is_capital
+    if cut and wanted[0].key in LEADS and has_one_verb(wanted[cut:]) and not is_of_noun:
         return _stretch([*wanted[cut:], *wanted[:cut]], there)
     for start, _ in there.sentences:
         cut = there.main_clause(start)
@@ -231,6 +234,12 @@ def _crosses_clause(there: Clauses, span: Span, date: Span, place: int) -> bool:
     # Honoured for rescuing sailors in 1911.
     done = (pair for pair in pairwise(there.tokens[span[0] : date[0]]) if pair[0].key in _OF_DOING)
     if place == span[0] and any(one.key.endswith("ing") and not one.article for _, one in done):
+        return True
+    # Rebuilt after its collapse in 1879; announced an election on 4 May.
+    last = there.tokens[max(span[0], date[0] - 3) : date[0]]
+    is_of_noun = place == span[0] < date[0] and bool(last) and not (last[-1].is_capital or last[-1].number)
+    is_deed = says_any(last[:-1], _OF_DEED) and not any(token.article == "a" for token in last)
+    if is_of_noun and (is_deed or says_any(there.tokens[slice(*span)], WORDS["announces"])):
         return True
     # In `he saw that she died` it may be either; of what somebody does in May, and of the May edition, it is a part.
     said = there.tokens[slice(*span)]

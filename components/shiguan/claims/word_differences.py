@@ -4,14 +4,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from functools import cache, lru_cache, partial
+from functools import lru_cache
 from itertools import dropwhile
-from pathlib import Path
 from typing import Literal
 
+from shiguan.claims.opposites import are_opposites, negations
 from shiguan.claims.tokens import ABBREVIATION, IRREGULAR, NOBODY, spelled, words_of
 from shiguan.reading.text import read_text
-from shiguan.resources import read_patterns, read_table
 from shiguan.text.dictionary import dictionary_words
 from shiguan.text.languages import HAN
 from shiguan.text.name_forms import Span, han_names
@@ -50,15 +49,13 @@ _TOKEN = re.compile(rf"{NOBODY}|{ABBREVIATION}|\d[\d,]*(?:\.\d+)?|[{HAN}]|[^\W\d
 _HAN_RUN = re.compile(f"[{HAN}]+")
 _OPENS = re.compile(r"(?:^|[.!?:;*#\n\"“(])[\s*#\"“(]*$")
 _NO_NAMES = frozenset("I Yes No However Additionally Also Moreover Furthermore Therefore Thus Overall Note".split())
-_STOPS, _ASIDE = re.compile(r"[.!?。！？]\s|[。！？]"), re.compile(r"\s*[,(（，—–].*[,)），—–]\s*", re.DOTALL)
+_ASIDE = re.compile(r"\s*[,(（，—–].*[,)），—–]\s*", re.DOTALL)
 _BREAK = re.compile(r"[.!?]\s|[。！？\n]")
 _LIST = re.compile(r"[,，、;；/]|\b(?:and|or)\b|和|与|與|及|或")
 # Han characters that carry only grammar; a run of these alone is not a difference.
 _PARTICLES = frozenset(
     "的是了在于於与與和及而之其也者为為以有这這那被把将將由从從到个個所就都又并並则則乃地得着著过過曾等来來他她它们們此该該"
 )
-
-_WORDS = Path(__file__).with_name("word_differences.yaml")
 
 
 @dataclass(frozen=True)
@@ -132,7 +129,7 @@ def compare(claim: str, span: str, passage: str = "") -> Comparison:
         if tag == "insert" and begin < first_in < last_in < end:
             # What another clause denies: Schubert, who never married, died in 1828.
             aside = span[second[first_in - 1].end : second[last_in].start]
-            own = _STOPS.split(aside)[-1] if _STOPS.search(aside) else "" if _ASIDE.fullmatch(aside) else aside
+            own = _BREAK.split(aside)[-1] if _BREAK.search(aside) else "" if _ASIDE.fullmatch(aside) else aside
             stated -= negations(aside) - negations(own)
     if claimed % 2 != stated % 2 and claimed:
         # What denies may stand before the words that both have: never has it been, it has never been.
@@ -376,32 +373,3 @@ def _has_name(text: str, tokens: Sequence[_Token], context: str) -> bool:
         if not _OPENS.search(text[: token.start]) or re.search(rf"(?<=[a-z,] ){re.escape(word)}\b", context):
             return True
     return False
-
-
-@cache
-def _pairs() -> frozenset[tuple[str, str]]:
-    pairs = [pair.split() for pair in read_table(_WORDS)["opposites"].split(",")]
-    folded = [(_folded(a), _folded(b)) for a, b in pairs]
-    return frozenset([*folded, *((b, a) for a, b in folded)])
-
-
-def _folded(words: str) -> str:
-    """Join the terms of some words; what is no term, such as before and after, stays as it is."""
-    return " ".join(terms(words)) or words.lower()
-
-
-def are_opposites(first: str, second: str) -> bool:
-    """Return whether two short runs of words are opposites, whatever their inflection."""
-    if (_folded(first), _folded(second)) in _pairs():
-        return True
-    words = terms(first), terms(second)
-    left, right = set(words[0]) - set(words[1]), set(words[1]) - set(words[0])
-    return len(left) == len(right) == 1 and (left.pop(), right.pop()) in _pairs()
-
-
-_patterns = partial(read_patterns, _WORDS)
-
-
-def negations(sentence: str) -> int:
-    """Count the denying words of a sentence."""
-    return len(_patterns()["denies"].findall(_patterns()["denies_nothing"].sub(" ", sentence)))

@@ -10,7 +10,7 @@ from haystack import Document
 from rapidfuzz import fuzz
 from rapidfuzz.distance import Levenshtein, Prefix
 
-from shiguan.claims.word_differences import negations
+from shiguan.claims.opposites import negations
 from shiguan.llm.run import raise_if_cancelled
 from shiguan.reading.edges import NUMERALS, hidden_denial, number_around
 from shiguan.reading.folded import Folded, fold

@@ -49,8 +49,19 @@ STANDS = [
     ("工期为三到五天。", "工期为3至5天。"),
     ("大雨冲毁了桥梁，列车全部停运。", "列车全部停运。"),
     ("寒士登第之后，固不能熟习也。则子弟成名，不可轻矣。", "寒士登第之后，固不能熟习也。"),
+    (
+        "He obtained the first patent for a steam engine in 1606.",
+        "In 1606 he obtained the first patent for a steam engine.",
+    ),
+    ("In 1920 the tax was abolished and the peasants were freed.", "The peasants were freed."),
+    ("廉颇，赵之良将，年老。", "廉颇是赵之良将。"),
 ]
 FALLS = [
+    ("The bridge was rebuilt after its collapse in 1879.", "In 1879 the bridge was rebuilt after its collapse."),
+    ("He announced an election on 4 May.", "On 4 May he announced an election."),
+    ("He shot the man with the gun.", "With the gun, he shot the man."),
+    ("In the film the Germans won and the king fled to Canada.", "The king fled to Canada."),
+    ("京剧，昆曲，越剧，各有特色。", "京剧是昆曲。"),
     ("臣焉敢欺陛下。", "臣敢欺陛下。"),
     ("诸葛亮发明了馒头。事实并非如此。", "诸葛亮发明了馒头。"),
     ("该厂年产汽车十万辆。这个数字是错误的。", "该厂年产汽车十万辆。"),

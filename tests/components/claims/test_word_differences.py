@@ -2,7 +2,8 @@
 
 import pytest
 
-from shiguan.claims.word_differences import are_opposites, compare
+from shiguan.claims.opposites import are_opposites
+from shiguan.claims.word_differences import compare
 
 SOURCE = "Temüjin's mother Hoelun taught him many lessons in 1171, when the camp had 12 tents."
 
