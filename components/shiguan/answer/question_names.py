@@ -77,14 +77,18 @@ def _names_by_terms(question: str) -> dict[str, list[str]]:
 def _near(question: str, passages: Sequence[Document]) -> dict[str, str]:
     if not has_han(question) and not capitalised_words(question):
         return {}
-    read_as = list(map(Passage, passages))
-    text = "\n".join(f"{passage.headings} {passage.text.string}" for passage in read_as)
+    read_as, folded = list(map(Passage, passages)), fold_han(question)
     known = set[str]().union(*(passage.words for passage in read_as))
-    return dict([*_latin(question, text, known), *_han(fold_han(question), text, known)])
+    latin = [match[0] for name in foreign_names(question, known) if (match := _LATIN_NAME.match(name))]
+    # Two syllables sound alike too often.
+    han = [name for name in _han_names(folded) if len(name) > _SHORT_NAME and name[:2] not in known]
+    if not latin and not han:
+        return {}
+    text = "\n".join(f"{passage.headings} {passage.text.string}" for passage in read_as)
+    return dict([*_latin(latin, text), *_han(han, folded, text)])
 
 
-def _latin(question: str, text: str, known_terms: set[str]) -> Iterator[tuple[str, str]]:
-    missing = [match[0] for name in foreign_names(question, known_terms) if (match := _LATIN_NAME.match(name))]
+def _latin(missing: Sequence[str], text: str) -> Iterator[tuple[str, str]]:
     known = {name.lower(): name for name in _LATIN_NAME.findall(text)} if missing else {}
     for name in missing:
         for close in get_close_matches(name.lower(), known, n=1, cutoff=_ALIKE):
@@ -93,10 +97,7 @@ def _latin(question: str, text: str, known_terms: set[str]) -> Iterator[tuple[st
                 yield name, known[close]
 
 
-def _han(question: str, text: str, known_terms: set[str]) -> Iterator[tuple[str, str]]:
-    # Two syllables sound alike too often.
-    names = (name for name in _han_names(question) if len(name) > _SHORT_NAME)
-    missing = [name for name in names if name[:2] not in known_terms]
+def _han(missing: Sequence[str], question: str, text: str) -> Iterator[tuple[str, str]]:
     if not missing:
         return
     text = fold_han(text)
