@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ from shiguan.stores import HIT_FIELDS
 from shiguan.stores.embedded import points
 from shiguan.tenants import all_of, check_conditions, tenant_condition, where
 from shiguan.text.passages import without_text
-from shiguan.text.terms import term_index
+from shiguan.text.terms import term_indices
 
 _PAGE = 1000
 _LIGHT = PayloadSelector.Include([points.ID, *map(points.meta_path, HIT_FIELDS)])
@@ -159,23 +160,22 @@ def known_terms(edge: EdgeShard, terms: Iterable[str], language: str, filters: d
     """Find the terms that any document in a language has."""
     anywhere = translate(filters)
     there = translate(all_of(filters, where("meta.language", "==", language)))
-
-    def best(term: str, condition: Filter | None) -> list[Any]:
-        query = Query.Nearest(SparseVector([term_index(term)], [1.0]), using=points.BM25)
-        found: list[Any] = edge.query(QueryRequest(query=query, limit=1, filter=condition, with_payload=_LANGUAGE))
-        return found
-
-    def known(term: str) -> bool:
-        # The filter by language takes twenty times as long, and mostly a word is of one language.
-        found = best(term, anywhere)
-        return bool(found) and (points.meta_of(found[0].payload).get("language") == language or bool(best(term, there)))
-
-    return set(filter(known, terms))
+    best = partial(QueryRequest, limit=1, with_payload=_LANGUAGE)
+    known, asked = set[str](), list(terms)
+    for term, number in zip(asked, term_indices(asked), strict=True):
+        query = Query.Nearest(SparseVector([number], [1.0]), using=points.BM25)
+        found: list[Any] = edge.query(best(query=query, filter=anywhere))
+        if found and points.meta_of(found[0].payload).get("language") != language:
+            # The filter by language takes twenty times as long, and mostly a word is of one language.
+            found = edge.query(best(query=query, filter=there))
+        if found:
+            known.add(term)
+    return known
 
 
 def texts_with(edge: EdgeShard, terms: Iterable[str], filters: dict[str, Any] | None) -> list[str]:
     """Read the texts of documents that have any of some terms, at most twenty."""
-    numbers = list({term_index(term) for term in terms})
+    numbers = list(set(term_indices(terms)))
     query = Query.Nearest(SparseVector(numbers, [1.0] * len(numbers)), using=points.BM25)
     request = QueryRequest(query=query, limit=_FEW, filter=translate(filters), with_payload=_TEXT)
     hits: list[Any] = edge.query(request)
