@@ -22,7 +22,7 @@ from shiguan.resources import read_patterns
 from shiguan.text.languages import fold_han
 from shiguan.text.library_questions import AskedChapter
 from shiguan.text.names import written_in_han
-from shiguan.text.passages import similarity
+from shiguan.text.passages import similarity, touched_by
 from shiguan.text.places import place_of
 from shiguan.text.terms import covered, is_wide, rarity, size_of, terms
 
@@ -231,8 +231,9 @@ def _quotation(
     """Choose whole sentences with a match, what the first of them refers back to, and the sentence that answers."""
     text, asked, patterns = document.content or "", read_question(question), _patterns()
     sentences = read_text(text).sentences
-    free = [at for at, span in enumerate(sentences) if not any(_common(span, window) for window in taken)]
-    touched = [at for at in free if _common(sentences[at], match)] or free or [0]
+    quoted = {at for window in taken for at in touched_by(sentences, window)}
+    free = [at for at in range(len(sentences)) if at not in quoted]
+    touched = [at for at in touched_by(sentences, match) if at not in quoted] or free or [0]
     if not taken:
         touched = _leaning([text[slice(*span)] for span in sentences], touched, weights)
     first, last = touched[0], touched[-1]
