@@ -233,17 +233,12 @@ def plain_meta(document: Document) -> dict[str, Any]:
     return plain
 
 
-def meta_of(payload: dict[str, Any]) -> dict[str, Any]:
-    """Read the meta of a document from its point's payload."""
-    return payload.get(META) or {}
-
-
 def decode_document(payload: dict[str, Any], vector: Any = None) -> Document:
     """Restore a document."""
     return Document(
         id=payload[ID],
         content=payload.get(CONTENT),
-        meta=meta_of(payload),
+        meta=payload.get(META) or {},
         embedding=(vector or {}).get(DENSE),
     )
 

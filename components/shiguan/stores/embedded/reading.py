@@ -106,7 +106,7 @@ def list_files(edge: EdgeShard, filters: dict[str, Any] | None) -> list[dict[str
     """
     passages = count_values(edge, "file_id", translate(filters))
     if len(passages) * _FEW > sum(passages.values()):
-        return _grouped([points.meta_of(record.payload) for record in pages(edge, translate(filters), _OF_FILE)])
+        return _grouped([record.payload.get(points.META) or {} for record in pages(edge, translate(filters), _OF_FILE)])
 
     def only(field: str, value: str) -> Filter | None:
         return translate(all_of(filters, where(f"meta.{field}", "==", value)))
@@ -119,7 +119,7 @@ def list_files(edge: EdgeShard, filters: dict[str, Any] | None) -> list[dict[str
     for file, count in passages.items():
         condition = only("file_id", file)
         records, _ = edge.scroll(ScrollRequest(limit=1, filter=condition, with_payload=_OF_FILE))
-        meta = points.meta_of(records[0].payload or {})
+        meta = (records[0].payload or {})[points.META]
         # In a file of records each is a source; else the file is the source.
         sources = 1 if meta["source_id"] == file else len(count_values(edge, "source_id", condition))
         own = {code: within[file] for code, within in files_in.items() if file in within}
@@ -165,7 +165,7 @@ def known_terms(edge: EdgeShard, terms: Iterable[str], language: str, filters: d
     for term, number in zip(asked, term_indices(asked), strict=True):
         query = Query.Nearest(SparseVector([number], [1.0]), using=points.BM25)
         found: list[Any] = edge.query(best(query=query, filter=anywhere))
-        if found and points.meta_of(found[0].payload).get("language") != language:
+        if found and (found[0].payload.get(points.META) or {}).get("language") != language:
             # The filter by language takes twenty times as long, and mostly a word is of one language.
             found = edge.query(best(query=query, filter=there))
         if found:
