@@ -259,7 +259,7 @@ def bm25_document_vector(texts: list[str]) -> SparseVector | None:
 def bm25_query_vector(query: str, also: Mapping[str, float] | None = None) -> SparseVector | None:
     """Make the question's side of BM25: its terms with their weights, the sounds of its names, and other terms."""
     asked = read_question(query)
-    names = (*asked.sounds, *terms(" ".join(names_in_pinyin(query))))
+    names = (*asked.sounds, *terms(" ".join(asked.once(names_in_pinyin))))
     weights = dict(also or {}) | dict.fromkeys(names, 1.0) | asked.search_weights
     # Two terms may share a number, which the engine takes only once.
     numbered = dict(zip(term_indices(weights), weights.values(), strict=True))
