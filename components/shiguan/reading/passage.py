@@ -82,3 +82,10 @@ def highest_cosines(children: Iterable[Document]) -> dict[tuple[str, str], float
         found = str(meta.get("parent_id") or child.id), str(meta.get("language"))
         highest[found] = max(highest.get(found, 0.0), meta.get("raw_score", child.score) or 0.0)
     return highest
+
+
+def words_of(documents: Iterable[Document]) -> set[str]:
+    """Return the terms that passages, their titles and their headings have together."""
+    passages = map(Passage, documents)
+    texts = [text for passage in passages for text in (passage.headings, passage.document.content or "")]
+    return set[str]().union(*(read_text(text).words for text in texts))
