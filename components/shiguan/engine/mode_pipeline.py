@@ -288,7 +288,8 @@ async def _outputs(
             # If a stage comes more often than it ran, this is the summary of the whole run.
             if reported[name] < run.visits[name]:
                 reported[name] += 1
-                run.note_found(name, outputs)
+                if name in run.reading:
+                    run.note_found(outputs)
                 if on_outputs is not None:
                     on_outputs(name, outputs)
     return final
