@@ -112,7 +112,7 @@ class _Inputs(UserDict[str, Any]):
     """The inputs of a component, which Haystack copies before the component gets them."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> dict[str, Any]:
-        return _copied(dict(self))  # type: ignore[no-any-return]
+        return dict(zip(self, _copied_all(self.values()), strict=True))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the inputs as a tracer records them."""
