@@ -89,16 +89,16 @@ class ObservedPipeline(AsyncPipeline):
         """Let `run` give a component its inputs, and return its outputs."""
         return await run(inputs)
 
-    async def _run_component_async(  # type: ignore[override]
+    def _run_component_async(  # type: ignore[override]
         self,
         component_name: str,
         component: dict[str, Any],
         component_inputs: dict[str, Any],
         *more: Any,
         **options: Any,
-    ) -> Mapping[str, Any]:
+    ) -> Awaitable[Mapping[str, Any]]:
         run: Any = AsyncPipeline._run_component_async
-        return await self.run_component(
+        return self.run_component(
             component_name, component_inputs, lambda inputs: run(component_name, component, inputs, *more, **options)
         )
 

@@ -9,7 +9,7 @@ from haystack import Document
 from haystack.document_stores.types import DocumentStore
 
 from shiguan.answer.answerability import MOST_QUOTED
-from shiguan.reading.passage import Passage
+from shiguan.reading.passage import Passage, words_of
 from shiguan.reading.text import read_text
 from shiguan.tenants import TermStore
 from shiguan.text.dictionary import dictionary_words
@@ -53,7 +53,7 @@ def absent_names(
     if not isinstance(store, TermStore) or not shown <= searched:
         return []
     named = {name: own for name, own in _names_by_terms(question).items() if own}
-    read = set[str]().union(*(Passage(each).words for each in passages)) if named else set()
+    read = words_of(passages) if named else set[str]()
     names = {name: own for name, own in named.items() if read.isdisjoint(own)}
     asked = {term for own in names.values() for term in own}
     known = set[str]().union(*(store.known_terms(asked, each, filters) for each in searched)) if names else set()
@@ -77,14 +77,17 @@ def _names_by_terms(question: str) -> dict[str, list[str]]:
 def _near(question: str, passages: Sequence[Document]) -> dict[str, str]:
     if not has_han(question) and not capitalised_words(question):
         return {}
-    read_as = list(map(Passage, passages))
-    text = "\n".join(f"{passage.headings} {passage.text.string}" for passage in read_as)
-    known = set[str]().union(*(passage.words for passage in read_as))
-    return dict([*_latin(question, text, known), *_han(fold_han(question), text, known)])
+    known, folded = words_of(passages), fold_han(question)
+    latin = [match[0] for name in foreign_names(question, known) if (match := _LATIN_NAME.match(name))]
+    # Two syllables sound alike too often.
+    han = [name for name in _han_names(folded) if len(name) > _SHORT_NAME and name[:2] not in known]
+    if not latin and not han:
+        return {}
+    text = "\n".join(f"{Passage(passage).headings} {passage.content or ''}" for passage in passages)
+    return dict([*_latin(latin, text), *_han(han, folded, text)])
 
 
-def _latin(question: str, text: str, known_terms: set[str]) -> Iterator[tuple[str, str]]:
-    missing = [match[0] for name in foreign_names(question, known_terms) if (match := _LATIN_NAME.match(name))]
+def _latin(missing: Sequence[str], text: str) -> Iterator[tuple[str, str]]:
     known = {name.lower(): name for name in _LATIN_NAME.findall(text)} if missing else {}
     for name in missing:
         for close in get_close_matches(name.lower(), known, n=1, cutoff=_ALIKE):
@@ -93,10 +96,7 @@ def _latin(question: str, text: str, known_terms: set[str]) -> Iterator[tuple[st
                 yield name, known[close]
 
 
-def _han(question: str, text: str, known_terms: set[str]) -> Iterator[tuple[str, str]]:
-    # Two syllables sound alike too often.
-    names = (name for name in _han_names(question) if len(name) > _SHORT_NAME)
-    missing = [name for name in names if name[:2] not in known_terms]
+def _han(missing: Sequence[str], question: str, text: str) -> Iterator[tuple[str, str]]:
     if not missing:
         return
     text = fold_han(text)

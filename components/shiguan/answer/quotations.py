@@ -16,13 +16,13 @@ from shiguan.errors import ModelMissingError
 from shiguan.llm.source_blocks import neutral_attribute
 from shiguan.models.judge import JUDGED, Reading, judge
 from shiguan.reading.passage import Passage
-from shiguan.reading.question import read_question
+from shiguan.reading.question import Question, read_question
 from shiguan.reading.text import Text, read_text
 from shiguan.resources import read_patterns
 from shiguan.text.languages import fold_han
 from shiguan.text.library_questions import AskedChapter
 from shiguan.text.names import written_in_han
-from shiguan.text.passages import similarity
+from shiguan.text.passages import similarity, touched_by
 from shiguan.text.places import place_of
 from shiguan.text.terms import covered, is_wide, rarity, size_of, terms
 
@@ -106,8 +106,9 @@ def quotations(documents: Sequence[Document], question: str) -> list[Quotation]:
     introduces = _introduction(question, documents)
     if introduces is not None:
         documents = sorted(documents, key=lambda document: not introduces.search(fold_han(document.content or "")))
+    asked = read_question(question)
     languages = [str(document.meta.get("language")) for document in documents]
-    weights_in = {language: _weights_in(language, question) for language in set(languages)}
+    weights_in = {language: _weights_in(language, asked) for language in set(languages)}
     weights = [weights_in[language] for language in languages]
     matches = [_matches(document, words, introduces) for document, words in zip(documents, weights, strict=True)]
     best = max((score for places in matches for score, _ in places), default=0.0)
@@ -122,7 +123,7 @@ def quotations(documents: Sequence[Document], question: str) -> list[Quotation]:
             taken = [quotation.window for quotation in found if quotation.document is document]
             if (rank and score <= following) or 2 * sum(_common(span, window) for window in taken) >= span[1] - span[0]:
                 continue
-            quotation = _quotation(document, span, taken, question, weights[at])
+            quotation = _quotation(document, span, taken, asked, weights[at])
             sentence = (document.content or "")[slice(*quotation.sentence)]
             told = introduces is not None and introduces.search(fold_han(sentence)) is not None
             quotation = replace(quotation, introduces=told)
@@ -169,7 +170,8 @@ def _read(question: str, text: str) -> Reading:
 
 def marked_where_read(quotation: Quotation, reading: Reading, question: str) -> Quotation:
     """Mark the sentence where the judge finds an answer, if it is much surer of it than of the marked one."""
-    if quotation.introduces or reading.log_odds < NEITHER[read_text(question).language]:
+    asked = read_question(question)
+    if quotation.introduces or reading.log_odds < NEITHER[asked.language]:
         return quotation
     document, (start, end) = quotation.document, quotation.window
     text = document.content or ""
@@ -178,7 +180,7 @@ def marked_where_read(quotation: Quotation, reading: Reading, question: str) -> 
     surest = max(likely, key=lambda span: likely[span], default=quotation.sentence)
     if likely.get(surest, 0.0) < likely.get(quotation.sentence, 0.0) + _SURER:
         return quotation
-    weights = _weights_in(str(document.meta.get("language")), question)
+    weights = _weights_in(str(document.meta.get("language")), asked)
     return replace(quotation, sentence=surest, words=tuple(_asked_words(text, surest, weights)))
 
 
@@ -200,9 +202,8 @@ def chapter_outline(documents: Sequence[Document], chapter: AskedChapter) -> lis
     return found
 
 
-def _weights_in(language: str, question: str) -> dict[str, float]:
+def _weights_in(language: str, asked: Question) -> dict[str, float]:
     """Weigh the words of a question, and for passages in another language their translations."""
-    asked = read_question(question)
     translated = asked.translated_terms(language)
     classical = {term: weight for term, weight in asked.search_weights.items() if term not in asked.words}
     return classical | {term: weight * rarity(term) for term, weight in translated.items()} | asked.weights
@@ -226,26 +227,28 @@ def _matches(
 
 
 def _quotation(
-    document: Document, match: Span, taken: Sequence[Span], question: str, weights: Mapping[str, float]
+    document: Document, match: Span, taken: Sequence[Span], asked: Question, weights: Mapping[str, float]
 ) -> Quotation:
     """Choose whole sentences with a match, what the first of them refers back to, and the sentence that answers."""
-    text, asked, patterns = document.content or "", read_question(question), _patterns()
+    text, patterns = document.content or "", _patterns()
     sentences = read_text(text).sentences
-    free = [at for at, span in enumerate(sentences) if not any(_common(span, window) for window in taken)]
-    touched = [at for at in free if _common(sentences[at], match)] or free or [0]
+    texts = [text[start:end] for start, end in sentences]
+    quoted = {at for window in taken for at in touched_by(sentences, window)}
+    free = [at for at in range(len(sentences)) if at not in quoted]
+    touched = [at for at in touched_by(sentences, match) if at not in quoted] or free or [0]
     if not taken:
-        touched = _leaning([text[slice(*span)] for span in sentences], touched, weights)
+        touched = _leaning(texts, touched, weights)
     first, last = touched[0], touched[-1]
     topic = read_text(Passage(document).headings).words
     telling = {term: weight * (_TOPIC if term in topic else 1) for term, weight in weights.items()}
-    marked = _answering([text[slice(*span)] for span in sentences], touched, question, telling)
+    marked = _answering(texts, touched, asked, telling)
     while True:
         window = text[sentences[first][0] : sentences[last][1]]
         count, size = last - first + 1, size_of(window)
         sides = [first - 1, last + 1] if marked < first else [last + 1, first - 1]
         sides = [at for at in sides if 0 <= at < len(sentences)]
         within = first and patterns["in_brackets"].match(window)
-        if within or (first and patterns["points_back"].match(text[slice(*sentences[first])])):
+        if within or (first and patterns["points_back"].match(texts[first])):
             sides = [first - 1]
         sides = [at for at in sides if at in free]
         enough = count >= _SENTENCES and size >= _SHORT and not within
@@ -254,7 +257,7 @@ def _quotation(
         answers = enough and first <= marked <= last and all(asked.answered_by(window, one) for one in asked.shapes)
         if answers and asked.shapes:
             break
-        if count >= _FEWEST and size + size_of(text[slice(*sentences[sides[0]])]) > _LONGEST:
+        if count >= _FEWEST and size + size_of(texts[sides[0]]) > _LONGEST:
             break
         first, last = min(first, sides[0]), max(last, sides[0])
     marked = min(max(marked, first), last)
@@ -280,20 +283,21 @@ def _leaning(sentences: Sequence[str], touched: list[int], weights: Mapping[str,
     return [own if covered(weights, words(own)) else max(touched, key=lambda at: sum(map(rarity, words(at))))]
 
 
-def _answering(sentences: Sequence[str], touched: Sequence[int], question: str, weights: Mapping[str, float]) -> int:
+def _answering(sentences: Sequence[str], touched: Sequence[int], asked: Question, weights: Mapping[str, float]) -> int:
     """
     Find the sentence that, with the three before it, has most of the question's words and the kind of thing asked for.
 
     Without such a sentence it is the matched one with most words.
     """
-    asked = read_question(question)
     shapes = [shape for shape in asked.shapes if shape in _SHOWN]
     words = cache(lambda at: read_text(sentences[at]).words)  # most sentences of a long passage are never read
     closest = max(touched, key=lambda at: (not _APART.fullmatch(sentences[at]), covered(weights, words(at))))
     scores: dict[int, float] = {closest: 0.0}
     for at in range(max(0, closest - _REACH), min(len(sentences), closest + _REACH + 1)):
+        if _APART.fullmatch(sentences[at]):
+            continue
         held = sum(asked.answered_by(sentences[at], one) for one in shapes)
-        if not _APART.fullmatch(sentences[at]) and (held or not shapes):
+        if held or not shapes:
             together = frozenset().union(*map(words, range(max(0, at - 3), at + 1)))
             # An answer after the closest sentence need not repeat the question.
             if covered(weights, words(at)) or (held and at >= closest):

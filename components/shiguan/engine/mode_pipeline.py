@@ -112,7 +112,7 @@ class _Inputs(UserDict[str, Any]):
     """The inputs of a component, which Haystack copies before the component gets them."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> dict[str, Any]:
-        return _copied(dict(self))  # type: ignore[no-any-return]
+        return dict(zip(self, _copied_all(self.values()), strict=True))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the inputs as a tracer records them."""
@@ -288,7 +288,8 @@ async def _outputs(
             # If a stage comes more often than it ran, this is the summary of the whole run.
             if reported[name] < run.visits[name]:
                 reported[name] += 1
-                run.note_found(name, outputs)
+                if name in run.reading:
+                    run.note_found(outputs)
                 if on_outputs is not None:
                     on_outputs(name, outputs)
     return final

@@ -142,9 +142,9 @@ class Run:
             self.visits[name] += 1
             self.times[name] = self.times.get(name, 0.0) + (time.perf_counter() - stage.started) * 1000
 
-    def note_found(self, stage: str, outputs: Mapping[str, Any]) -> None:
+    def note_found(self, outputs: Mapping[str, Any]) -> None:
         """Record which passages a search found; those from the conversation have no source and do not count."""
-        documents = outputs.get("documents") or () if stage in self.reading else ()
+        documents = outputs.get("documents") or ()
         self.found |= {one.meta.get("parent_id", one.id) for one in documents if "source_id" in one.meta}
 
     async def stop(self) -> None:

@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Literal
 
 from haystack import Document
 
@@ -101,8 +101,9 @@ SourceStyle = Literal["tags", "brackets"]
 def source_header(document: Document, number: int, style: SourceStyle = "tags") -> str:
     """Write the line that begins a source, made harmless."""
     meta = document.meta
+    anchor = found if isinstance(found := meta.get("anchor"), dict) else {}
+    page = anchor.get("page", meta.get("page_number"))
     if style == "brackets":
-        page = _page(meta)
         of_file: dict[str, str] = {"File": str(meta.get("source") or ""), "Page": "" if page is None else str(page)}
         of_file |= {"Shown": "summary"} if "summed_up" in meta else {}
         place = ", ".join(f"{name}: {neutral_attribute(value)}" for name, value in of_file.items() if value)
@@ -114,7 +115,7 @@ def source_header(document: Document, number: int, style: SourceStyle = "tags") 
         "file": file,
         "title": "" if title == file else title,
         "section": " › ".join(headings),
-        "place": _place(meta),
+        "place": f"page {page}" if page is not None else str(anchor.get("href") or ""),
         "shown": "summary" if "summed_up" in meta else "",
     }
     attributes = "".join(f' {name}="{neutral_attribute(value)}"' for name, value in known.items() if value)
@@ -138,16 +139,3 @@ def render_sources(
         lines = sorted([*lines, *named])
     sources = separator.join(line for _, line in lines)
     return "\n".join(["<sources>", *([sources] if lines else []), "</sources>"])
-
-
-def _place(meta: dict[str, Any]) -> str:
-    page = _page(meta)
-    return f"page {page}" if page is not None else str(_anchor(meta).get("href") or "")
-
-
-def _page(meta: dict[str, Any]) -> Any:
-    return _anchor(meta).get("page", meta.get("page_number"))
-
-
-def _anchor(meta: dict[str, Any]) -> dict[str, Any]:
-    return anchor if isinstance(anchor := meta.get("anchor"), dict) else {}

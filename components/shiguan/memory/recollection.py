@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shiguan.conversations import SummaryNode, Turn
-from shiguan.text.terms import term_index, terms
+from shiguan.text.terms import term_indices, terms
 
 LAST_TURNS = 3
 """How many of the last turns are always included, as they were said."""
@@ -64,7 +64,7 @@ def _to_best(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @lru_cache(_REMEMBERED)
 def _term_numbers(text: str) -> NDArray[np.uint32]:
-    return np.array([term_index(term) for term in terms(text)], dtype=np.uint32)
+    return np.array(term_indices(terms(text)), dtype=np.uint32)
 
 
 def _bm25(query: str, texts: Sequence[str]) -> NDArray[np.float64]:

@@ -45,11 +45,6 @@ class Passage:
         return str(self.document.meta.get("parent_id") or self.document.id)
 
     @property
-    def cosine(self) -> float:
-        """Its cosine with the question, of a child that was found by its vector."""
-        return self.document.meta.get("raw_score", self.document.score) or 0.0
-
-    @property
     def offset(self) -> int:
         """Where its text begins in the stored passage."""
         return int((self.document.meta.get("cut") or [0])[0])
@@ -83,7 +78,14 @@ def highest_cosines(children: Iterable[Document]) -> dict[tuple[str, str], float
     """Return the highest cosine of children with the question, at least 0, by the id of their parent and language."""
     highest: dict[tuple[str, str], float] = {}
     for child in children:
-        passage = Passage(child)
-        found = passage.parent_id, str(child.meta.get("language"))
-        highest[found] = max(highest.get(found, 0.0), passage.cosine)
+        meta = child.meta
+        found = str(meta.get("parent_id") or child.id), str(meta.get("language"))
+        highest[found] = max(highest.get(found, 0.0), meta.get("raw_score", child.score) or 0.0)
     return highest
+
+
+def words_of(documents: Iterable[Document]) -> set[str]:
+    """Return the terms that passages, their titles and their headings have together."""
+    passages = map(Passage, documents)
+    texts = [text for passage in passages for text in (passage.headings, passage.document.content or "")]
+    return set[str]().union(*(read_text(text).words for text in texts))

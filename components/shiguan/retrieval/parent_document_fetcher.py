@@ -84,7 +84,7 @@ class ParentDocumentFetcher:
         :raises RefusedError: If the store keeps tenants apart and `filters` name none.
         """
         limit = self.top_k if top_k is None else top_k
-        families = self._families(documents)
+        families, alone = _families(documents)
         waiting = list(families)
         found: list[Document] = []
         asked = lost = foreign = 0
@@ -92,13 +92,13 @@ class ParentDocumentFetcher:
             # The next ones replace those that are missing; usually none are, and this is a single request.
             batch = waiting if limit is None else waiting[: limit - len(found)]
             waiting = waiting[len(batch) :]
-            wanted = [key for key in batch if self._parent_id(families[key][0])]
+            wanted = [key for key in batch if key not in alone]
             asked += len(wanted)
             parents = {parent.id: parent for parent in self._fetch(wanted, filters)} if wanted else {}
             for key in batch:
                 children = families[key]
                 parent = parents.get(key)
-                if not self._parent_id(children[0]):
+                if key in alone:
                     found.append(children[0])
                 elif parent is None:
                     lost += 1
@@ -129,21 +129,23 @@ class ParentDocumentFetcher:
         """Run in a thread, so that reading a store does not hold up other questions."""
         return await asyncio.to_thread(self.run, documents, filters, top_k)
 
-    def _families(self, children: Sequence[Document]) -> dict[str, list[Document]]:
-        """Group children by their parent, or by themselves where they have none; both in the order of their scores."""
-        families: dict[str, list[Document]] = {}
-        # The sort is stable: children without a score, or with the same one, keep their order.
-        for child in sorted(children, key=lambda child: -(child.score or 0.0)):
-            families.setdefault(self._parent_id(child) or child.id, []).append(child)
-        return families
-
-    def _parent_id(self, child: Document) -> str | None:
-        return next((child.meta[field] for field in _PARENT_ID_FIELDS if child.meta.get(field)), None)
-
     def _fetch(self, ids: list[str], filters: dict[str, Any] | None) -> list[Document]:
         if isinstance(self.document_store, TenantGuarded):
             filters = require_filters(filters, type(self).__name__)
         return self.document_store.filter_documents(all_of(where("id", "in", ids), filters))
+
+
+def _families(children: Sequence[Document]) -> tuple[dict[str, list[Document]], set[str]]:
+    """Group children by their parent, both in the order of their scores; also return the ids of those without one."""
+    families: dict[str, list[Document]] = {}
+    alone: set[str] = set()
+    # The sort is stable: children without a score, or with the same one, keep their order.
+    for child in sorted(children, key=lambda child: -(child.score or 0.0)):
+        parent = next((child.meta[field] for field in _PARENT_ID_FIELDS if child.meta.get(field)), None)
+        if parent is None and child.id not in families:
+            alone.add(child.id)
+        families.setdefault(parent or child.id, []).append(child)
+    return families, alone
 
 
 def _with_matches(parent: Document, children: Sequence[Document], weights: Mapping[str, float]) -> Document:

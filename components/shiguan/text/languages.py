@@ -113,7 +113,7 @@ def has_han(text: str) -> bool:
 
 def fold_han(text: str) -> str:
     """Fold traditional Han characters to simplified ones like search terms, one for one, so that offsets stay valid."""
-    return text.translate(_FOLDING)
+    return text if text.isascii() else text.translate(_FOLDING)
 
 
 def is_classical(text: str) -> bool:

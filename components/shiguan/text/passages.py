@@ -85,7 +85,8 @@ def with_gaps(text: str, spans: Sequence[Span]) -> str:
     return before + GAP.join(text[start:end] for start, end in spans) + after
 
 
-def _touched(sentences: Sequence[Span], span: Span) -> list[int]:
+def touched_by(sentences: Sequence[Span], span: Span) -> list[int]:
+    """Return the places in a list of the sentences that a span reaches into."""
     return [at for at, (start, end) in enumerate(sentences) if start < span[1] and span[0] < end]
 
 
@@ -99,7 +100,7 @@ def cut_span(text: str, matches: Sequence[Span], budget: int, count: Callable[[s
     sentences = sentence_spans(text)
     if not sentences:
         return (0, 0)
-    places = [_touched(sentences, match) or [0] for match in matches]
+    places = [touched_by(sentences, match) or [0] for match in matches]
     first, last = (places[0][0], places[0][-1]) if places else (0, 0)
 
     def fits(a: int, b: int) -> bool:

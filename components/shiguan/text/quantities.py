@@ -239,14 +239,15 @@ def _numbers(plain: str) -> Iterator[_Reading]:
             yield match.span(), "month", {float(_MONTHS[match[1].lower()])}
 
 
-def _arabic(plain: str) -> Iterator[re.Match[str]]:
-    at = 0
+def _arabic(plain: str) -> list[re.Match[str]]:
+    found, at = [], 0
     while match := _ARABIC.search(plain, at):
         is_two = not match[0].isascii() or " " in match[0]
         if is_two and _NUMBERED.search(plain[max(0, match.start() - _NAME_BEFORE) : match.start()]):
             match = _DIGITS.match(plain, match.start()) or match
-        yield match
+        found.append(match)
         at = match.end()
+    return found
 
 
 def _arabic_values(written: str, plain: str, end: int) -> set[float]:

@@ -1,7 +1,7 @@
 """Splits text into sentences in Chinese, English and other scripts: by rules, in linear time."""
 
 import re
-from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 from shiguan.resources import read_table
@@ -36,7 +36,8 @@ _NUMBER = re.compile(r"[\d¼-¾⅐-⅞]|[AB]\.?[CD]\b")
 _WORD_OF_A_LETTER = re.compile(r"[IA]\s")
 # "Ph.D", "LL.B", "N.E".
 _DOTTED = re.compile(r"(?=.*\b[^\W\d_]\b)(?:[^\W\d_](?:\.[^\W\d_])+|[A-Z][A-Za-z]{0,3}(?:\.[A-Z][A-Za-z]{0,3})+)")
-_SPACE = re.compile(r"\s*")
+_NO_SPACE = re.compile(r"\S")
+_TRIMMED = re.compile(r"\S(?:.*\S)?", re.DOTALL)
 # How far around a stop words are read, in characters: longer than any abbreviation.
 _REACH = 40
 _OPENERS = "»“‘\"'([{«‹„‚״¿¡—–-*_#>（《「『【〈\u200e\u200f\u061c\u202a\u202b\u2066\u2067\u2068"
@@ -60,42 +61,23 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     sentence_spans("Mr. Li came. 他走了。")   # [(0, 12), (13, 17)]
     ```
     """
-    spans: list[tuple[int, int]] = []
-    for start, end in _hard_segments(text):
-        at = start
-        for boundary in _boundaries(text, start, end):
-            _append_trimmed(spans, text, at, boundary)
-            at = boundary
-        _append_trimmed(spans, text, at, end)
-    return spans
+    ends = [0]
+    for start, end in pairwise(_hard_ends(text)):
+        ends += [*_sentence_ends(text, start, end), end]
+    return [found.span() for start, end in pairwise(ends) if (found := _TRIMMED.search(text, start, end))]
 
 
-def _hard_segments(text: str) -> Iterator[tuple[int, int]]:
-    at = 0
+def _hard_ends(text: str) -> list[int]:
+    ends = [0]
     for match in _HARD_BREAK.finditer(text):
         # A heading line is matched whole: it is a segment of its own, and so is the text before it.
-        if match[0][0] == "#":
-            yield at, match.start()
-            at = match.start()
-        yield at, match.end()
-        at = match.end()
-    yield at, len(text)
+        ends += match.span() if match[0][0] == "#" else [match.end()]
+    return [*ends, len(text)]
 
 
-def _append_trimmed(spans: list[tuple[int, int]], text: str, start: int, end: int) -> None:
-    # A piece is copied only if there is space to trim, so that long sentences are not copied.
-    start = _skip_space(text, start, end)
-    if start < end and text[end - 1].isspace():
-        end = start + len(text[start:end].rstrip())
-    if start < end:
-        spans.append((start, end))
-
-
-def _skip_space(text: str, start: int, end: int) -> int:
-    return _SPACE.match(text, start, end).end()  # type: ignore[union-attr]  # it matches the empty string
-
-
-def _boundaries(text: str, start: int, end: int) -> Iterator[int]:
+def _sentence_ends(text: str, start: int, end: int) -> list[int]:
+    """Find where sentences end before the end of a segment."""
+    found: list[int] = []
     sentence = start
     quotes, stars, counted = 0, 0, start
     for match in _STOP.finditer(text, start, end):
@@ -119,8 +101,9 @@ def _boundaries(text: str, start: int, end: int) -> Iterator[int]:
         else:
             ends = _ends_latin(text, match, sentence, end)
         if ends and at < end:
-            yield at
+            found.append(at)
             sentence = at
+    return found
 
 
 def _is_wide_stop(run: str, before: str, after: str) -> bool:
@@ -141,11 +124,11 @@ def _ends_latin(text: str, match: re.Match[str], sentence: int, end: int) -> boo
         return True
     if not text[at].isspace():
         return False
-    following = _skip_space(text, at, end)
-    if following >= end:
+    following = _NO_SPACE.search(text, at, end)
+    if following is None:
         return True
-    word_at = following
-    while word_at < min(end, following + 6) and text[word_at] in _OPENERS:
+    word_at = following.start()
+    while word_at < min(end, following.start() + 6) and text[word_at] in _OPENERS:
         word_at += 1
     after = text[word_at] if word_at < end else ""
     if after.islower():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shiguan.text.terms import term_index, terms
+from shiguan.text.terms import term_indices, terms
 
 
 @pytest.mark.parametrize(
@@ -105,11 +105,11 @@ def test_terms_are_the_same_from_many_threads():
     assert [[t.removeprefix("x") for t in row] for row in parallel[0]] == expected
 
 
-def test_term_index_is_the_published_checksum_in_every_process():
+def test_a_term_index_is_the_published_checksum_in_every_process():
     # CRC-32 of "123456789" is the check value of its specification.
-    assert term_index("123456789") == 0xCBF43926
-    code = "from shiguan.text.terms import term_index; print(term_index('节度使'))"
+    assert term_indices(["123456789"]) == [0xCBF43926]
+    code = "from shiguan.text.terms import term_indices; print(*term_indices(['节度使', '唐']))"
     for seed in ("1", "2"):
         environment = {"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(filter(None, sys.path))}
         printed = subprocess.check_output([sys.executable, "-c", code], env=environment)
-        assert int(printed) == term_index("节度使")
+        assert list(map(int, printed.split())) == term_indices(["节度使", "唐"])

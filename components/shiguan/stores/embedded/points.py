@@ -36,7 +36,7 @@ from shiguan.reading.question import read_question
 from shiguan.stores import BM25_B, BM25_K1
 from shiguan.text.names import names_in_pinyin, sounds_of_text
 from shiguan.text.other_names import name_terms
-from shiguan.text.terms import term_index, terms
+from shiguan.text.terms import term_indices, terms
 
 logger = logging.getLogger(__name__)
 
@@ -233,17 +233,12 @@ def plain_meta(document: Document) -> dict[str, Any]:
     return plain
 
 
-def meta_of(payload: dict[str, Any]) -> dict[str, Any]:
-    """Read the meta of a document from its point's payload."""
-    return payload.get(META) or {}
-
-
 def decode_document(payload: dict[str, Any], vector: Any = None) -> Document:
     """Restore a document."""
     return Document(
         id=payload[ID],
         content=payload.get(CONTENT),
-        meta=meta_of(payload),
+        meta=payload.get(META) or {},
         embedding=(vector or {}).get(DENSE),
     )
 
@@ -254,18 +249,18 @@ def bm25_document_vector(texts: list[str]) -> SparseVector | None:
 
     The sounds of its Han characters and the other names that it mentions are terms too, but do not count as length.
     """
-    counts = Counter(index for text in texts for index in map(term_index, terms(text)))
+    counts = Counter(index for text in texts for index in term_indices(terms(text)))
     norm = BM25_K1 * (1 - BM25_B + BM25_B * counts.total() / AVERAGE_LENGTH)
-    counts.update(index for text in texts for index in map(term_index, sounds_of_text(text)))
-    counts.update(map(term_index, name_terms(texts[0])))
+    counts.update(index for text in texts for index in term_indices(sounds_of_text(text)))
+    counts.update(term_indices(name_terms(texts[0])))
     return SparseVector(list(counts), [tf * (BM25_K1 + 1) / (tf + norm) for tf in counts.values()]) if counts else None
 
 
 def bm25_query_vector(query: str, also: Mapping[str, float] | None = None) -> SparseVector | None:
     """Make the question's side of BM25: its terms with their weights, the sounds of its names, and other terms."""
     asked = read_question(query)
-    names = (*asked.sounds, *terms(" ".join(names_in_pinyin(query))))
+    names = (*asked.sounds, *terms(" ".join(asked.once(names_in_pinyin))))
     weights = dict(also or {}) | dict.fromkeys(names, 1.0) | asked.search_weights
     # Two terms may share a number, which the engine takes only once.
-    numbered = {term_index(term): weight for term, weight in weights.items()}
+    numbered = dict(zip(term_indices(weights), weights.values(), strict=True))
     return SparseVector(list(numbered), list(numbered.values())) if numbered else None

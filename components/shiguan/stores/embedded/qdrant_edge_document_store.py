@@ -14,7 +14,7 @@ from shiguan.errors import StoreError
 from shiguan.resources import data_folder
 from shiguan.stores import PipelineStore, is_model, other_vectors
 from shiguan.stores.embedded import reading
-from shiguan.stores.embedded.points import DENSE, ID, ORDER, ShardFormat, decode_document, meta_of, meta_path, point_id
+from shiguan.stores.embedded.points import DENSE, ID, META, ORDER, ShardFormat, decode_document, meta_path, point_id
 from shiguan.stores.embedded.reading import translate
 from shiguan.stores.embedded.shards import Shard, open_shard
 from shiguan.stores.embedded.sharing import EngineClient, shared, turn
@@ -287,7 +287,7 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
         wanted = PayloadSelector.Include([ID if field == ID else meta_path(field) for field in fields])
         with self._shard.read() as edge:
             payloads = [record.payload for record in reading.pages(edge, translate(filters), wanted)]
-        own = [meta_of(payload) for payload in payloads]
+        own = [payload.get(META) or {} for payload in payloads]
         return [meta | {ID: payload[ID]} for meta, payload in zip(own, payloads, strict=True)] if ID in fields else own
 
     def iter_ids(self, filters: dict[str, Any] | None = None) -> Iterator[str]:

@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ from shiguan.stores import HIT_FIELDS
 from shiguan.stores.embedded import points
 from shiguan.tenants import all_of, check_conditions, tenant_condition, where
 from shiguan.text.passages import without_text
-from shiguan.text.terms import term_index
+from shiguan.text.terms import term_indices
 
 _PAGE = 1000
 _LIGHT = PayloadSelector.Include([points.ID, *map(points.meta_path, HIT_FIELDS)])
@@ -105,7 +106,7 @@ def list_files(edge: EdgeShard, filters: dict[str, Any] | None) -> list[dict[str
     """
     passages = count_values(edge, "file_id", translate(filters))
     if len(passages) * _FEW > sum(passages.values()):
-        return _grouped([points.meta_of(record.payload) for record in pages(edge, translate(filters), _OF_FILE)])
+        return _grouped([record.payload.get(points.META) or {} for record in pages(edge, translate(filters), _OF_FILE)])
 
     def only(field: str, value: str) -> Filter | None:
         return translate(all_of(filters, where(f"meta.{field}", "==", value)))
@@ -118,7 +119,7 @@ def list_files(edge: EdgeShard, filters: dict[str, Any] | None) -> list[dict[str
     for file, count in passages.items():
         condition = only("file_id", file)
         records, _ = edge.scroll(ScrollRequest(limit=1, filter=condition, with_payload=_OF_FILE))
-        meta = points.meta_of(records[0].payload or {})
+        meta = (records[0].payload or {})[points.META]
         # In a file of records each is a source; else the file is the source.
         sources = 1 if meta["source_id"] == file else len(count_values(edge, "source_id", condition))
         own = {code: within[file] for code, within in files_in.items() if file in within}
@@ -159,23 +160,22 @@ def known_terms(edge: EdgeShard, terms: Iterable[str], language: str, filters: d
     """Find the terms that any document in a language has."""
     anywhere = translate(filters)
     there = translate(all_of(filters, where("meta.language", "==", language)))
-
-    def best(term: str, condition: Filter | None) -> list[Any]:
-        query = Query.Nearest(SparseVector([term_index(term)], [1.0]), using=points.BM25)
-        found: list[Any] = edge.query(QueryRequest(query=query, limit=1, filter=condition, with_payload=_LANGUAGE))
-        return found
-
-    def known(term: str) -> bool:
-        # The filter by language takes twenty times as long, and mostly a word is of one language.
-        found = best(term, anywhere)
-        return bool(found) and (points.meta_of(found[0].payload).get("language") == language or bool(best(term, there)))
-
-    return set(filter(known, terms))
+    best = partial(QueryRequest, limit=1, with_payload=_LANGUAGE)
+    known, asked = set[str](), list(terms)
+    for term, number in zip(asked, term_indices(asked), strict=True):
+        query = Query.Nearest(SparseVector([number], [1.0]), using=points.BM25)
+        found: list[Any] = edge.query(best(query=query, filter=anywhere))
+        if found and (found[0].payload.get(points.META) or {}).get("language") != language:
+            # The filter by language takes twenty times as long, and mostly a word is of one language.
+            found = edge.query(best(query=query, filter=there))
+        if found:
+            known.add(term)
+    return known
 
 
 def texts_with(edge: EdgeShard, terms: Iterable[str], filters: dict[str, Any] | None) -> list[str]:
     """Read the texts of documents that have any of some terms, at most twenty."""
-    numbers = list({term_index(term) for term in terms})
+    numbers = list(set(term_indices(terms)))
     query = Query.Nearest(SparseVector(numbers, [1.0] * len(numbers)), using=points.BM25)
     request = QueryRequest(query=query, limit=_FEW, filter=translate(filters), with_payload=_TEXT)
     hits: list[Any] = edge.query(request)
