@@ -1,4 +1,4 @@
-"""Reads and writes JSON lines, and fingerprints files and values."""
+"""Reads and writes JSON lines, and fingerprints values."""
 
 import gzip
 import hashlib
@@ -61,11 +61,6 @@ def unique_rows(path: Path, what: str) -> Iterator[tuple[str, str, dict[str, Any
 
 def write_json_lines(path: Path, rows: Iterable[dict[str, Any]]) -> None:
     write_whole(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode())
-
-
-def file_hash(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def fingerprint(value: Any) -> str:

@@ -9,7 +9,8 @@ from haystack import Document
 from pydantic import AliasChoices, BaseModel, Field, StrictInt, StrictStr, ValidationError, model_validator
 
 from shiguan.errors import RefusedError, shown
-from shiguan.evaluation.json_lines import field_of, file_hash, name_of, read_json_lines, unique_rows
+from shiguan.evaluation.json_lines import field_of, name_of, read_json_lines, unique_rows
+from shiguan.resources import file_hash
 from shiguan.tenants import odd_value
 
 UNKNOWN = "und"  # the language of a question that names none, in the words of BCP 47

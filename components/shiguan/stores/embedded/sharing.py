@@ -33,7 +33,7 @@ from haystack.errors import FilterError
 
 from shiguan import errors
 from shiguan.errors import StoreError, StoreFullError, StoreLockedError
-from shiguan.resources import utc_time, write_json
+from shiguan.resources import read_json, utc_time, write_json
 from shiguan.stores.embedded.points import plain_meta
 from shiguan.stores.embedded.reading import translate
 from shiguan.text.passages import SharedDocument
@@ -245,17 +245,9 @@ def connect(folder: Path) -> EngineClient | None:
 
 def read_owner(folder: Path) -> dict[str, Any]:
     """Read which process has a folder open; it may have been killed meanwhile."""
-    owner = _read(folder / OWNER_FILE)
+    owner = read_json(folder / OWNER_FILE)
     # A copied folder has the file of the original.
     return owner if owner.get("folder") == str(folder) else {}
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def this_process() -> dict[str, Any]:
@@ -298,7 +290,7 @@ def turn(folder: Path, tenant_id: str, source: str, waiting: Callable[[str], obj
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             lock.acquire(timeout=_ANNOUNCING_SECONDS if waiting else 0)
         except Timeout:
-            process = described(_read(holder))
+            process = described(read_json(holder))
             if waiting is None or time.monotonic() > deadline:
                 raise StoreLockedError(
                     f"`{source}` is being written by {process}. Nothing was changed. Run the same again when that one "
