@@ -21,10 +21,11 @@ from shiguan.engine.loading import load_pipeline, pipeline_path
 from shiguan.engine.mode import Mode, answer_without_search
 from shiguan.engine.mode_pipeline import Results, checked_question, value_at, warnings_of
 from shiguan.engine.options import AskOptions, read_options
-from shiguan.engine.receipts import Receipt, text_sha256, write_receipt
+from shiguan.engine.receipts import Receipt, write_receipt
 from shiguan.errors import ConfigurationError, StoreError
 from shiguan.llm.run import Run, TimeLimits
 from shiguan.reading.question import read_question, years_between
+from shiguan.resources import text_hash
 from shiguan.tenants import all_of, during
 
 Result = TypeVar("Result")
@@ -83,7 +84,7 @@ class Runner:
         self.pipeline = load_pipeline(deployment, mode, data_dir=data_dir, outputs=outputs)
         self._file, self._outputs = mode, outputs
         file = pipeline_path(deployment, mode).read_text(encoding="utf-8")
-        self._stamp = {"deployment": deployment, "mode_sha256": text_sha256(file)}
+        self._stamp = {"deployment": deployment, "mode_sha256": text_hash(file)}
         self._keep_receipt = keep_receipt
         self._keep_prompts = keep_prompts
         self._data_dir = data_dir

@@ -7,7 +7,6 @@ send it the calls of their stores as JSON. When it ends, or is killed, the next 
 
 import contextlib
 import errno
-import hashlib
 import hmac
 import inspect
 import json
@@ -33,7 +32,7 @@ from haystack.errors import FilterError
 
 from shiguan import errors
 from shiguan.errors import StoreError, StoreFullError, StoreLockedError
-from shiguan.resources import read_json, utc_time, write_json
+from shiguan.resources import read_json, text_hash, utc_time, write_json
 from shiguan.stores.embedded.points import plain_meta
 from shiguan.stores.embedded.reading import translate
 from shiguan.text.passages import SharedDocument
@@ -281,7 +280,7 @@ def turn(folder: Path, tenant_id: str, source: str, waiting: Callable[[str], obj
 
     `waiting` is called each second with the process that has the turn; without it this does not wait.
     """
-    name = hashlib.sha256(json.dumps([tenant_id, source]).encode()).hexdigest()[:32]
+    name = text_hash(json.dumps([tenant_id, source]))[:32]
     holder = folder / f"{name}.json"
     lock = FileLock(folder / f"{name}.lock", mode=0o600, thread_local=False)
     deadline = time.monotonic() + _TURN_SECONDS
