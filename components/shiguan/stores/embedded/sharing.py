@@ -204,7 +204,7 @@ class EngineClient:
         try:
             with _connect(self._address) as connection, connection.makefile("rb") as replies:
                 connection.sendall(f"{self._key}\n{request}\n".encode())
-                connection.settimeout(None if name == "build_index" else seconds)
+                connection.settimeout(seconds)
                 line = replies.readline()
         except TimeoutError as error:
             raise StoreLockedError(
