@@ -140,7 +140,8 @@ class Shiguan(_HaystackSystem):
             parents.write_documents([parent_document(parent) for parent in batch], policy=DuplicatePolicy.OVERWRITE)
             families = [child for parent in batch for child in child_documents(parent)]
             children.write_documents(families, policy=DuplicatePolicy.OVERWRITE)
-        children.build_index()
+        shards.EXACT_BELOW = 0
+        children.write_documents([])
 
     def open(self) -> None:
         """Open both stores."""

@@ -95,12 +95,9 @@ def _run(options: argparse.Namespace) -> int:
     finally:
         gc.freeze()
         gc.enable()
-    if getattr(options, "prompts", None) is None:
-        return int(command(options))
-    from shiguan.llm.prompts import prompts_from  # noqa: PLC0415  # no other command waits for it
-
-    with prompts_from(options.prompts):
-        return int(command(options))
+    if getattr(options, "prompts", None) is not None:
+        os.environ["SHIGUAN_PROMPTS_DIR"] = str(options.prompts)
+    return int(command(options))
 
 
 class _Parser(argparse.ArgumentParser):

@@ -1,6 +1,7 @@
 """Files: where YAML and prompts are, how one is written whole, if there is room for it; and how a time is written."""
 
 import contextlib
+import hashlib
 import json
 import os
 import re
@@ -135,6 +136,25 @@ def write_whole(path: Path, content: bytes, *, mode: int = 0o666) -> None:
 def write_json(path: Path, value: Any, *, mode: int = 0o666, indent: int | None = 1) -> None:
     """Write a value for people to read or, without an indent, in a third of the time."""
     write_whole(path, (json.dumps(value, ensure_ascii=False, indent=indent) + "\n").encode(), mode=mode)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read an object from a JSON file; an empty one where the file is missing, or holds anything else."""
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def text_hash(text: str) -> str:
+    """Return the SHA-256 of a text, which may have halves of characters."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def file_hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 FOR_WRITING = 64 * 1024 * 1024

@@ -14,8 +14,8 @@ from shiguan.errors import RefusedError, shown
 
 TENANT_FIELD = "meta.tenant_id"
 _SAFE = frozenset(
-    "build_index close drop_vectors embedder existing_ids from_dict get_distance other_vectors set_up turn "
-    "to_dict unscoped write_vectors".split()
+    "close drop_vectors embedder existing_ids from_dict get_distance other_vectors set_up turn to_dict unscoped "
+    "write_vectors".split()
 )
 """What a store does without showing, counting or removing a document; every other public method needs a tenant."""
 

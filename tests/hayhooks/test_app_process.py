@@ -10,7 +10,8 @@ from tests.doubles.server_process import ServerProcess
 from tests.doubles.stand_in_llm import StandInLlm
 
 from shiguan.cli import main
-from shiguan.serving.keys import KeyFile, hash_of
+from shiguan.resources import text_hash
+from shiguan.serving.keys import KeyFile
 
 pytestmark = pytest.mark.slow
 GUO = b"Guo Ziyi retook Chang'an in 757. He served four emperors of the Tang.\n"
@@ -107,7 +108,7 @@ def test_an_upload_is_ingested_answered_from_replaced_and_deleted(ready, keys):
         *[("upload", "acme", "guo.txt")] * 3,
         *[("delete", "acme", "guo.txt")] * 2,
     ]
-    assert lines[-1]["key"] == hash_of(keys["acme"])[:12]
+    assert lines[-1]["key"] == text_hash(keys["acme"])[:12]
     assert lines[-1]["request"] == gone.json()["error"]["request_id"]
     assert "Guo Ziyi" not in json.dumps(lines)
 

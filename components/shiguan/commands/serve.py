@@ -9,8 +9,7 @@ import threading
 import webbrowser
 from collections.abc import Callable
 from functools import partial
-from importlib.machinery import SourceFileLoader
-from types import ModuleType
+from runpy import run_path
 from typing import Any
 
 import uvicorn
@@ -44,7 +43,8 @@ def serve(options: argparse.Namespace) -> int:
     with _bound(options.host, options.port) as listening:
         _print_loading(options, settings)
         on_ready = partial(_print_ready, options, settings.deployment, _address(listening), keyless=keyless)
-        server = _Server(_config(_application_module().create(settings)), on_ready)
+        served = run_path(str(resource_folder("hayhooks") / "app.py"))
+        server = _Server(_config(served["create"](settings)), on_ready)
         server.run(sockets=[listening])
     return 0 if server.started else 1
 
@@ -118,13 +118,6 @@ def _bound(host: str, port: int) -> socket.socket:
             f"{host}:{port} cannot be used: {os.strerror(error.errno or 0)}. Choose another with `--host` and "
             "`--port`, or stop the program that uses it."
         ) from error
-
-
-def _application_module() -> Any:
-    loader = SourceFileLoader("shiguan_hayhooks_app", str(resource_folder("hayhooks") / "app.py"))
-    module = ModuleType(loader.name)
-    loader.exec_module(module)
-    return module
 
 
 def _print_loading(options: argparse.Namespace, settings: ServingSettings) -> None:

@@ -1,7 +1,6 @@
 """Receipts of answers: what is needed to show later how an answer came about, identified by a hash of the content."""
 
 import asyncio
-import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +11,7 @@ from pydantic import BaseModel, Field, NonNegativeInt
 
 from shiguan import __version__
 from shiguan.errors import RefusedError, StoreFullError
-from shiguan.resources import utc_time
+from shiguan.resources import text_hash, utc_time
 from shiguan.tenants import documents_by_id, of_tenant, where
 
 _LARGEST = 4 * 1024 * 1024
@@ -92,11 +91,7 @@ class Receipt(BaseModel, extra="forbid"):
             raise RefusedError("The receipt is of another tenant. Name the one that asked with `--tenant`.")
 
     def own_id(self) -> str:
-        return text_sha256(json.dumps({**self.model_dump(mode="json"), "id": ""}, sort_keys=True))
-
-
-def text_sha256(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        return text_hash(json.dumps({**self.model_dump(mode="json"), "id": ""}, sort_keys=True))
 
 
 async def write_receipt(
@@ -113,7 +108,7 @@ async def write_receipt(
             "number": place,
             **{name: value for name, value in document.meta.items() if name in ReadPassage.model_fields},
             "id": document.id,
-            "sha256": text_sha256(document.content or ""),
+            "sha256": text_hash(document.content or ""),
         }
         for place, document in enumerate(answer.documents, start=1)
     ]

@@ -1,7 +1,6 @@
-"""Reads and writes JSON lines, and fingerprints files and values."""
+"""Reads and writes JSON lines, and fingerprints values."""
 
 import gzip
-import hashlib
 import json
 import zlib
 from collections.abc import Iterable, Iterator
@@ -9,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from shiguan.errors import RefusedError, shown
-from shiguan.resources import write_whole
+from shiguan.resources import text_hash, write_whole
 
 
 def read_json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -63,15 +62,9 @@ def write_json_lines(path: Path, rows: Iterable[dict[str, Any]]) -> None:
     write_whole(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode())
 
 
-def file_hash(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def fingerprint(value: Any) -> str:
     """Return a short hash of a JSON value."""
-    text = json.dumps(value, sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return text_hash(json.dumps(value, sort_keys=True, ensure_ascii=False))[:16]
 
 
 def _object(line: str, place: str) -> dict[str, Any]:

@@ -16,10 +16,10 @@ from shiguan import __version__
 from shiguan.engine.library import Library, Progress
 from shiguan.engine.loading import INGESTING, mappings, pipeline_path, read_definition
 from shiguan.errors import RefusedError
-from shiguan.evaluation.json_lines import file_hash, fingerprint
+from shiguan.evaluation.json_lines import fingerprint
 from shiguan.llm.model_settings import DEFAULT_MODEL, is_endpoint_configured
 from shiguan.llm.prompts import own_prompts
-from shiguan.resources import resource_folder, write_json
+from shiguan.resources import file_hash, resource_folder, write_json
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _PACKAGES = ("haystack-ai", "qdrant-edge-py", "onnxruntime", "sentence-transformers", "transformers", "torch", "numpy")

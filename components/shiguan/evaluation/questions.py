@@ -9,7 +9,8 @@ from haystack import Document
 from pydantic import AliasChoices, BaseModel, Field, StrictInt, StrictStr, ValidationError, model_validator
 
 from shiguan.errors import RefusedError, shown
-from shiguan.evaluation.json_lines import field_of, file_hash, name_of, read_json_lines, unique_rows
+from shiguan.evaluation.json_lines import field_of, name_of, read_json_lines, unique_rows
+from shiguan.resources import file_hash
 from shiguan.tenants import odd_value
 
 UNKNOWN = "und"  # the language of a question that names none, in the words of BCP 47
@@ -90,7 +91,6 @@ class QuestionSet:
     questions: list[Question]
     hashes: dict[str, str]
     name: str
-    corpus: Path | None = None
     unjudged: list[str] = field(default_factory=list)
 
     def only(self, ids: Iterable[str]) -> "QuestionSet":
@@ -238,7 +238,7 @@ def read_retrieval_set(
         gold = (GoldPassage("", document, spans.get(document, ()), grade) for document, grade in grades[name].items())
         chosen.append(replace(questions[name], gold=tuple(gold)))
     hashes = {str(path.name): file_hash(path) for path in (corpus, queries, qrels)}
-    return QuestionSet(chosen, hashes, name=corpus.resolve().parent.name, corpus=corpus, unjudged=unjudged)
+    return QuestionSet(chosen, hashes, name=corpus.resolve().parent.name, unjudged=unjudged)
 
 
 def spread(items: list[str], limit: int | None) -> list[str]:

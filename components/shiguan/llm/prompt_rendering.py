@@ -4,7 +4,6 @@ Renders prompts strictly: sandboxed, every variable required, values never rende
 Also cleans the history of a conversation for prompts.
 """
 
-import hashlib
 import json
 import re
 import time
@@ -33,7 +32,7 @@ from shiguan.llm.prompts import (
 )
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.llm.template_rules import WHAT_TEMPLATES_DO, faults_of_template
-from shiguan.resources import resource_folder
+from shiguan.resources import resource_folder, text_hash
 
 _MESSAGE_TAG = re.compile(r"\{%[-+]?\s*message\b")
 
@@ -85,12 +84,11 @@ def limit_rendering(environment: Environment) -> None:
 
 def prompt_hash(source: str) -> str:
     """Return the version of a prompt, twelve hexadecimal digits."""
-    return hashlib.sha256(source.encode("utf-8")).hexdigest()[:12]
+    return text_hash(source)[:12]
 
 
 def messages_sha256(messages: Sequence[ChatMessage]) -> str:
-    sent = json.dumps([[message.role.value, message.text] for message in messages])
-    return hashlib.sha256(sent.encode()).hexdigest()
+    return text_hash(json.dumps([[message.role.value, message.text] for message in messages]))
 
 
 def render_prompt(name: str, **variables: Any) -> list[ChatMessage]:

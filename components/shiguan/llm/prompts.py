@@ -1,8 +1,7 @@
 """The prompts that ship with Shiguan, their layers, profiles and examples, and the not-found sentences."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -30,20 +29,6 @@ def own_prompts() -> Path | None:
     if given and not Path(given).is_dir():
         raise ConfigurationError(f"${_OWN} names {given}, which is not a folder. Make it, or unset the variable.")
     return Path(given) if given else None
-
-
-@contextmanager
-def prompts_from(folder: Path | None) -> Iterator[None]:
-    """Let the files of a folder replace shipped ones inside the block; None changes nothing."""
-    before = os.environ.get(_OWN)
-    if folder is not None:
-        os.environ[_OWN] = str(folder)
-    try:
-        yield
-    finally:
-        if folder is not None:
-            os.environ.pop(_OWN)
-            os.environ.update({_OWN: before} if before is not None else {})
 
 
 def read_prompt_file(name: str, *, shipped: bool = False) -> str:

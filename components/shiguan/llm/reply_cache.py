@@ -1,6 +1,5 @@
 """Keeps a model's replies, so that the same prompt is not sent again."""
 
-import hashlib
 import json
 import os
 import sqlite3
@@ -19,6 +18,7 @@ from haystack.dataclasses import ChatMessage
 
 from shiguan.llm.calls import blocking, is_available, run_nested_async, warm_up_generator
 from shiguan.llm.run import current_run
+from shiguan.resources import text_hash
 from shiguan.serialization import Serializable
 
 logger = logging.getLogger(__name__)
@@ -119,7 +119,7 @@ class ReplyCache(Serializable):
             os.environ.get("OPENAI_MODEL"),
             os.environ.get("OPENAI_BASE_URL"),
         ]
-        return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
+        return text_hash(json.dumps(parts, sort_keys=True, default=str))
 
     def _read(self, key: str) -> list[ChatMessage] | None:
         since = time.time() - self.max_age

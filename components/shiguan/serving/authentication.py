@@ -11,9 +11,10 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from shiguan.errors import ConfigurationError
+from shiguan.resources import text_hash
 from shiguan.serving.current_request import Principal, current_request, in_request
 from shiguan.serving.error_replies import ApiError, counted, error_response
-from shiguan.serving.keys import KeyFile, KeyRecord, hash_of
+from shiguan.serving.keys import KeyFile, KeyRecord
 from shiguan.serving.settings import ServingSettings
 
 DEFAULT_TENANT = "default"
@@ -151,7 +152,7 @@ class KeyRing:
 
     def principal(self, key: str) -> Principal | None:
         self.check()
-        record = (self._records or {}).get(hash_of(key)[:12])
+        record = (self._records or {}).get(text_hash(key)[:12])
         if record is None or not record.fits(key):
             return None
         return Principal(tenant_id=record.tenant, role=record.role, key_id=record.id)

@@ -18,14 +18,14 @@ from shiguan.claims.answer_check import AnswerCheck
 from shiguan.engine.answer_stream import AnswerEvent
 from shiguan.engine.conversations import ConversationKeeper
 from shiguan.engine.loading import first_mode, list_modes
-from shiguan.engine.mode_pipeline import MAX_QUESTION, bounded, checked_question
+from shiguan.engine.mode_pipeline import MAX_QUESTION, checked_question
 from shiguan.engine.options import AskOptions
-from shiguan.engine.receipts import Receipt, read_receipt, text_sha256
+from shiguan.engine.receipts import Receipt, read_receipt
 from shiguan.engine.runner import Runner
 from shiguan.engine.verification import OnItem
 from shiguan.errors import RefusedError
 from shiguan.llm.run import TimeLimits
-from shiguan.resources import check_free_space, write_json
+from shiguan.resources import check_free_space, text_hash, write_json
 from shiguan.serving import telemetry
 from shiguan.serving.current_request import current_request
 from shiguan.serving.error_replies import ApiError, counted, invalid_fields
@@ -152,7 +152,7 @@ class ReceiptFolder:
         return None
 
     def _file(self, tenant_id: str, receipt_id: str) -> Path:
-        return self._path / text_sha256(tenant_id)[:32] / f"{receipt_id}.json"
+        return self._path / text_hash(tenant_id)[:32] / f"{receipt_id}.json"
 
     def _is_kept(self, path: Path | os.DirEntry[str]) -> bool:
         with suppress(FileNotFoundError):  # another process removes them, too, and a file that is written is renamed
@@ -229,13 +229,18 @@ class Engine:
                 yield event
 
     async def batch(self, requests: Sequence[Mapping[str, Any]], tenant_id: str) -> list[dict[str, Any]]:
-        async def one(index: int, body: Mapping[str, Any]) -> dict[str, Any]:
-            try:
-                return {"index": index, "answer": await self.ask(read_request(body), tenant_id)}
-            except Exception as error:
-                return {"index": index, **counted(error).body()}
+        free = asyncio.Semaphore(_BATCH_AT_ONCE)
 
-        return await bounded([partial(one, *entry) for entry in enumerate(requests)], _BATCH_AT_ONCE)
+        async def one(index: int, body: Mapping[str, Any]) -> dict[str, Any]:
+            async with free:
+                try:
+                    return {"index": index, "answer": await self.ask(read_request(body), tenant_id)}
+                except Exception as error:
+                    return {"index": index, **counted(error).body()}
+
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one(*entry)) for entry in enumerate(requests)]
+        return [task.result() for task in tasks]
 
     async def search(self, query: str, tenant_id: str, **options: Any) -> tuple[list[Document], list[str]]:
         """Find the passages that an answer in the simplest mode would be written from; no model is asked."""

@@ -1,7 +1,6 @@
 """The API keys: the file of their hashes, and the audit trail."""
 
 import contextlib
-import hashlib
 import hmac
 import json
 import secrets
@@ -14,7 +13,7 @@ from haystack import logging
 from pydantic import BaseModel, Field, model_validator
 
 from shiguan.errors import ConfigurationError, RefusedError
-from shiguan.resources import utc_time, write_json
+from shiguan.resources import text_hash, utc_time, write_json
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +53,7 @@ class KeyRecord(BaseModel, frozen=True, extra="forbid"):
         return self
 
     def fits(self, key: str) -> bool:
-        return hmac.compare_digest(hash_of(key), self.hash) and self.revoked is None and not self.expired
+        return hmac.compare_digest(text_hash(key), self.hash) and self.revoked is None and not self.expired
 
     @property
     def expired(self) -> bool:
@@ -102,8 +101,8 @@ class KeyFile:
             raise RefusedError(f"The name of a key has at most {_LONGEST_NAME} printable characters. Shorten it.")
         key = _PREFIX + secrets.token_urlsafe(32)
         record = KeyRecord(
-            id=hash_of(key)[:_ID_LENGTH],
-            hash=hash_of(key),
+            id=text_hash(key)[:_ID_LENGTH],
+            hash=text_hash(key),
             tenant=tenant,
             role=role,
             name=name,
@@ -144,10 +143,6 @@ class KeyFile:
 
     def _write(self, records: list[KeyRecord]) -> None:
         write_json(self.path, _Content(keys=records).model_dump(), mode=0o600)
-
-
-def hash_of(key: str) -> str:
-    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def is_tenant(name: str) -> bool:

@@ -8,10 +8,10 @@ from tests.doubles.stand_in_llm import StandInLlm
 
 from shiguan.cli import main
 from shiguan.engine.library import Library
-from shiguan.engine.receipts import Receipt, read_receipt, replay, text_sha256
+from shiguan.engine.receipts import Receipt, read_receipt, replay
 from shiguan.engine.runner import Runner
 from shiguan.errors import RefusedError, StoreFullError
-from shiguan.resources import resource_folder
+from shiguan.resources import resource_folder, text_hash
 from shiguan.stores.embedded.shards import close_all_shards
 
 QUESTION = "Who set up the salt monopoly?"
@@ -69,10 +69,10 @@ def test_a_receipt_holds_how_the_answer_came_about(kept):
     }  # fmt: skip
     assert (receipt.tenant_id, receipt.deployment, receipt.parameters["top_k"]) == (TENANT, "embedded", 3)
     path = resource_folder("pipelines") / "embedded" / "simple.yml"
-    assert receipt.mode_sha256 == text_sha256(path.read_text(encoding="utf-8"))
+    assert receipt.mode_sha256 == text_hash(path.read_text(encoding="utf-8"))
     read = [(passage.number, passage.id) for passage in receipt.passages]
     assert read == [(document["number"], document["id"]) for document in answer["documents"]]
-    assert receipt.passages[0].sha256 == text_sha256(TEXTS["salt.txt"])
+    assert receipt.passages[0].sha256 == text_hash(TEXTS["salt.txt"])
     # Prompts are kept only where that is switched on.
     assert set(receipt.prompt["prompt_rendered"]) == {"sha256"}
 

@@ -11,7 +11,7 @@ from shiguan.engine.runner import Runner
 from shiguan.errors import ConfigurationError
 from shiguan.evaluation.provenance import prompt_hashes
 from shiguan.llm.prompt_rendering import prompt_hash, render_prompt
-from shiguan.llm.prompts import load_prompt, prompts_from
+from shiguan.llm.prompts import load_prompt
 
 ANSWER = "Yang Yan proposed the two-tax reform in 780. [1]"
 OWN = """{% message role="system" %}{% include persona %} Answer as a clerk would.{% endmessage %}
@@ -39,34 +39,39 @@ def answered(library, endpoint):
     return answer, receipts[0], endpoint.prompts[-1]
 
 
-def test_a_mark_of_the_encoding_is_no_part_of_a_prompt(folder):
+@pytest.fixture
+def in_use(folder, monkeypatch):
+    return lambda: monkeypatch.setenv("SHIGUAN_PROMPTS_DIR", str(folder))
+
+
+def test_a_mark_of_the_encoding_is_no_part_of_a_prompt(folder, in_use):
     written(folder, "simple.jinja", f"\ufeff{OWN}")
-    with prompts_from(folder):
-        assert load_prompt("simple") == OWN
+    in_use()
+    assert load_prompt("simple") == OWN
 
 
-def test_a_file_takes_the_place_of_the_shipped_one_and_stands_in_the_receipt(library, folder, endpoint):
+def test_a_file_takes_the_place_of_the_shipped_one_and_stands_in_the_receipt(library, folder, endpoint, in_use):
     written(folder, "simple.jinja", OWN)
     written(folder, "layers/persona/shiguan.jinja", "You are the clerk of the salt office.")
     endpoint.default = ANSWER
     shipped, _, before = answered(library, endpoint)
-    with prompts_from(folder):
-        answer, receipt, prompt = answered(library, endpoint)
+    in_use()
+    answer, receipt, prompt = answered(library, endpoint)
     assert answer["answer"] == shipped["answer"] == ANSWER
     assert "You are the clerk of the salt office. Answer as a clerk would." in prompt
     assert "clerk" not in before
     assert (receipt.prompt["prompt"], receipt.prompt["prompt_hash"]) == ("simple", prompt_hash(OWN))
     [call] = receipt.calls
     assert (call["prompt"], call["prompt_hash"]) == ("simple", prompt_hash(OWN))
-    assert shipped["metadata"]["calls"][0]["prompt_hash"] == prompt_hash(load_prompt("simple"))
+    assert shipped["metadata"]["calls"][0]["prompt_hash"] == prompt_hash(load_prompt("simple", shipped=True))
 
 
-def test_the_prompt_of_a_helper_may_leave_variables_out(folder):
+def test_the_prompt_of_a_helper_may_leave_variables_out(folder, in_use):
     written(folder, "hyde_embedder.jinja", "Write a passage about {{ query }}.")
     variables = dict.fromkeys(re.findall(r"{{ (\w+) }}", load_prompt("hyde_embedder")), "x")
     shipped = render_prompt("hyde_embedder", **{**variables, "language": "en"})
-    with prompts_from(folder):
-        [own] = render_prompt("hyde_embedder", **{**variables, "language": "en"})
+    in_use()
+    [own] = render_prompt("hyde_embedder", **{**variables, "language": "en"})
     assert own.text == "Write a passage about x."
     assert own.meta["prompt_hash"] != shipped[0].meta["prompt_hash"]
 
@@ -85,9 +90,10 @@ def test_the_prompt_of_a_helper_may_leave_variables_out(folder):
         ("not_found.yml", "{}", "does not replace any file"),
     ],
 )
-def test_what_would_not_work_is_refused_before_a_mode_is_loaded(folder, name, text, said):
+def test_what_would_not_work_is_refused_before_a_mode_is_loaded(folder, in_use, name, text, said):
     written(folder, name, text)
-    with prompts_from(folder), pytest.raises(ConfigurationError, match=re.escape(said)):
+    in_use()
+    with pytest.raises(ConfigurationError, match=re.escape(said)):
         load_pipeline("embedded", "simple", outputs=["documents"])
 
 
@@ -97,10 +103,9 @@ def test_a_folder_that_is_not_there_is_named(folder, monkeypatch):
         load_pipeline("embedded", "simple", outputs=["documents"])
 
 
-def test_a_measurement_names_the_files_that_were_exchanged(folder):
+def test_a_measurement_names_the_files_that_were_exchanged(folder, in_use):
     written(folder, "simple.jinja", OWN)
     before = prompt_hashes()
-    with prompts_from(folder):
-        after = prompt_hashes()
-    assert prompt_hashes() == before
+    in_use()
+    after = prompt_hashes()
     assert {name for name in after if after[name] != before[name]} == {"simple.jinja"}

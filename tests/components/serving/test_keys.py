@@ -8,11 +8,12 @@ import pytest
 
 from shiguan.cli import main
 from shiguan.errors import ConfigurationError, RefusedError
+from shiguan.resources import text_hash
 from shiguan.serving import keys as keys_module
 from shiguan.serving.authentication import KeyRing
 from shiguan.serving.current_request import Principal
 from shiguan.serving.error_replies import ApiError
-from shiguan.serving.keys import KeyFile, audit, hash_of
+from shiguan.serving.keys import KeyFile, audit
 from shiguan.serving.settings import ServingSettings
 
 
@@ -30,10 +31,10 @@ def test_the_file_holds_no_key_and_only_its_owner_reads_it(file):
     text = file.path.read_text()
     assert key not in text
     assert key.removeprefix("sg_") not in text
-    assert hash_of(key) in text
+    assert text_hash(key) in text
     assert stat.S_IMODE(file.path.stat().st_mode) == 0o600
     assert len(key) == 3 + 43  # 256 bits in base64 without padding
-    assert record.id == hash_of(key)[:12]
+    assert record.id == text_hash(key)[:12]
 
 
 def test_a_key_opens_its_own_tenant_and_nothing_else_opens_it(file):
@@ -149,7 +150,7 @@ def test_a_key_is_made_listed_with_its_end_and_revoked_from_the_command_line(tmp
     listed = capsys.readouterr().out
     assert all(word in listed for word in (made["id"], "书院", f"expires {made['expires']}"))
     assert made["key"] not in listed
-    assert hash_of(made["key"]) not in listed
+    assert text_hash(made["key"]) not in listed
     assert main(["keys", "list", "--json"]) == 0
     [record] = json.loads(capsys.readouterr().out)["keys"]
     assert record["expires"] == made["expires"] > made["created"]

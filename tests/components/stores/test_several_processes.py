@@ -97,7 +97,6 @@ CALLS = {
     "delete_documents": [["four"]],
     "delete_by_filter": [{"field": "meta.tenant_id", "operator": "==", "value": "u"}],
     "drop_vectors": [],
-    "build_index": [],
 }
 
 

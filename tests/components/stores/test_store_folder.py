@@ -274,11 +274,11 @@ sys.stdin.read()
 """
 
 
-def test_a_library_that_was_only_read_opens_again_after_a_close_and_after_a_kill(tmp_path):
+def test_a_library_that_was_only_read_opens_again_after_a_close_and_after_a_kill(tmp_path, monkeypatch):
     """Opening it brings the engine's files up to date by what was deleted since the graph: nothing is damaged."""
+    monkeypatch.setattr(shards, "EXACT_BELOW", 10)
     store = make(tmp_path)
     store.write_documents(documents(30), ALL)
-    store.build_index()
     for some in (range(9), range(9, 18)):
         store.delete_documents([f"d{n}" for n in some])
         store.close()
@@ -424,7 +424,8 @@ def test_searches_that_always_overlap_do_not_keep_a_write_waiting(tmp_path, monk
     assert shard_names(tmp_path) == ["shard-2"]
 
 
-def test_quantized_vectors_find_what_the_exact_search_finds_under_a_tenants_filter_and_under_two(tmp_path):
+def test_quantized_vectors_find_what_the_exact_search_finds_under_a_tenants_filter_and_under_two(tmp_path, monkeypatch):
+    monkeypatch.setattr(shards, "EXACT_BELOW", 300)
     # Around few directions, as passages on one subject are: the nearest lie close together.
     random = np.random.default_rng(7)
     rows = random.standard_normal((40, 384))[random.integers(40, size=3000)] + 0.7 * random.standard_normal((3000, 384))
@@ -432,7 +433,6 @@ def test_quantized_vectors_find_what_the_exact_search_finds_under_a_tenants_filt
     meta = [{"tenant_id": f"t{i % 3}", "language": "zh" if i % 2 else "en"} for i in range(len(rows))]
     store = make(tmp_path, embedding_dim=384)
     store.write_documents([Document(id=f"d{i}", embedding=row.tolist(), meta=meta[i]) for i, row in enumerate(rows)])
-    store.build_index()
     assert store._shard.quantized
     one = {"field": "meta.tenant_id", "operator": "==", "value": "t1"}
     both = {"operator": "AND", "conditions": [one, {"field": "meta.language", "operator": "==", "value": "en"}]}
@@ -447,18 +447,17 @@ def test_quantized_vectors_find_what_the_exact_search_finds_under_a_tenants_filt
     assert hits / expected >= 0.98
 
 
-def test_a_second_build_takes_in_what_was_written_since(tmp_path):
+def test_a_second_build_takes_in_what_was_written_since(tmp_path, monkeypatch):
+    monkeypatch.setattr(shards, "EXACT_BELOW", 10)
     store = make(tmp_path)
-    store.build_index()
+    store.write_documents(documents(5, prefix="few"))
     assert shard_names(tmp_path) == ["shard-1"]
     store.write_documents(documents(100))
-    store.build_index()
-    store.write_documents(documents(50, prefix="late"))
-    store.build_index()
+    store.write_documents(documents(60, prefix="late"))
     assert shard_names(tmp_path) == ["shard-3"]
-    store.build_index()
+    store.write_documents([])
     assert shard_names(tmp_path) == ["shard-3"]
-    assert store.count_documents() == 150
+    assert store.count_documents() == 165
 
 
 def test_closing_gives_up_a_build_that_runs(tmp_path, monkeypatch):
@@ -485,11 +484,11 @@ def test_closing_gives_up_a_build_that_runs(tmp_path, monkeypatch):
 
 
 def test_a_build_that_fails_leaves_the_store_as_it_was(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(shards, "EXACT_BELOW", 10)
     monkeypatch.setattr(quantizing, "__file__", str(tmp_path / "broken.py"))
     (tmp_path / "broken.py").write_text("raise SystemExit('no room')\n")
     store = make(tmp_path)
     store.write_documents(documents(20))
-    store.build_index()
     assert "no room" in caplog.text
     assert shard_names(tmp_path) == ["shard-1"]
     assert len(store.embedding_retrieval([1.0, 0.0, 0.0, 0.0], top_k=50)) == 20

@@ -1,7 +1,6 @@
 """Conversations in one index of an Elasticsearch cluster."""
 
 import base64
-import hashlib
 import secrets
 from collections.abc import Iterator
 from contextlib import suppress
@@ -21,6 +20,7 @@ from shiguan.conversations import (
     read_turns,
 )
 from shiguan.errors import StoreUnavailableError
+from shiguan.resources import text_hash
 from shiguan.serialization import Serializable
 from shiguan.stores.cluster.elasticsearch_index import ElasticsearchIndex
 from shiguan.text.works import plain_line
@@ -193,7 +193,7 @@ def _vector(node: dict[str, Any]) -> bytes:
 
 
 def _name(tenant_id: str, conversation_id: str) -> str:
-    return hashlib.sha256(f"{tenant_id}\0{conversation_id}".encode()).hexdigest()
+    return text_hash(f"{tenant_id}\0{conversation_id}")
 
 
 def _whose(tenant_id: str, conversation_id: str, birth: str) -> dict[str, Any]:

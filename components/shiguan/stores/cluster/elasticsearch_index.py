@@ -1,6 +1,5 @@
 """One index of an Elasticsearch cluster: making it, writing and reading it."""
 
-import hashlib
 import json
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from elasticsearch import BadRequestError, Elasticsearch, helpers
 
 from shiguan.errors import StoreError
+from shiguan.resources import text_hash
 from shiguan.stores.cluster.server import Server
 
 _BULK = 2_000  # entries in one write, some 2 MB
@@ -70,7 +70,7 @@ class ElasticsearchIndex:
         """Describe the fields, with a hash of them and of how words are made: neither can be changed."""
         analysis = self._words().get("analysis", {})
         analysis.get("filter", {}).pop("shiguan_stop", None)  # other stop words serve as well
-        made = hashlib.sha256(json.dumps([self.fields, analysis], sort_keys=True).encode()).hexdigest()[:16]
+        made = text_hash(json.dumps([self.fields, analysis], sort_keys=True))[:16]
         return {"dynamic": False, "properties": self.fields, "_meta": {"shiguan": made}}
 
     def _settings(self) -> dict[str, Any]:

@@ -107,16 +107,6 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
         if self._opened is not None:
             self._opened.close()
 
-    @shared
-    def build_index(self) -> None:
-        """
-        Quantize the vectors now, however few documents there are.
-
-        The store does this by itself with the write after which there are enough. Searches go on meanwhile, other
-        writes wait.
-        """
-        self._shard.build_index()
-
     def turn(
         self, tenant_id: str, source: str, waiting: Callable[[str], object] | None = None
     ) -> AbstractContextManager[None]:

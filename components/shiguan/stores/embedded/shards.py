@@ -184,12 +184,6 @@ class Shard:
                     self._save_record()
                 self._lock.release()
 
-    def build_index(self) -> None:
-        """Quantize the vectors now, unless none was written since."""
-        with self.write():
-            if self.format.embedding_dim and self._unquantized():
-                self._quantize()
-
     def _unquantized(self) -> int:
         """Count the vectors that were written since all were quantized."""
         return int(self._record.get("written_since", 0))

@@ -7,7 +7,6 @@ send it the calls of their stores as JSON. When it ends, or is killed, the next 
 
 import contextlib
 import errno
-import hashlib
 import hmac
 import inspect
 import json
@@ -33,7 +32,7 @@ from haystack.errors import FilterError
 
 from shiguan import errors
 from shiguan.errors import StoreError, StoreFullError, StoreLockedError
-from shiguan.resources import utc_time, write_json
+from shiguan.resources import read_json, text_hash, utc_time, write_json
 from shiguan.stores.embedded.points import plain_meta
 from shiguan.stores.embedded.reading import translate
 from shiguan.text.passages import SharedDocument
@@ -205,7 +204,7 @@ class EngineClient:
         try:
             with _connect(self._address) as connection, connection.makefile("rb") as replies:
                 connection.sendall(f"{self._key}\n{request}\n".encode())
-                connection.settimeout(None if name == "build_index" else seconds)
+                connection.settimeout(seconds)
                 line = replies.readline()
         except TimeoutError as error:
             raise StoreLockedError(
@@ -245,17 +244,9 @@ def connect(folder: Path) -> EngineClient | None:
 
 def read_owner(folder: Path) -> dict[str, Any]:
     """Read which process has a folder open; it may have been killed meanwhile."""
-    owner = _read(folder / OWNER_FILE)
+    owner = read_json(folder / OWNER_FILE)
     # A copied folder has the file of the original.
     return owner if owner.get("folder") == str(folder) else {}
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def this_process() -> dict[str, Any]:
@@ -289,7 +280,7 @@ def turn(folder: Path, tenant_id: str, source: str, waiting: Callable[[str], obj
 
     `waiting` is called each second with the process that has the turn; without it this does not wait.
     """
-    name = hashlib.sha256(json.dumps([tenant_id, source]).encode()).hexdigest()[:32]
+    name = text_hash(json.dumps([tenant_id, source]))[:32]
     holder = folder / f"{name}.json"
     lock = FileLock(folder / f"{name}.lock", mode=0o600, thread_local=False)
     deadline = time.monotonic() + _TURN_SECONDS
@@ -298,7 +289,7 @@ def turn(folder: Path, tenant_id: str, source: str, waiting: Callable[[str], obj
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             lock.acquire(timeout=_ANNOUNCING_SECONDS if waiting else 0)
         except Timeout:
-            process = described(_read(holder))
+            process = described(read_json(holder))
             if waiting is None or time.monotonic() > deadline:
                 raise StoreLockedError(
                     f"`{source}` is being written by {process}. Nothing was changed. Run the same again when that one "
