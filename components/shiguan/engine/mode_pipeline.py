@@ -3,11 +3,11 @@
 import asyncio
 import time
 from collections import Counter, UserDict
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing, nullcontext
 from copy import deepcopy
 from itertools import repeat
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from haystack import Document
 from haystack.core.component import Component
@@ -175,6 +175,8 @@ def _copied_otherwise(value: Any) -> Any:
 
 _UNCHANGING = frozenset({str, int, float, bool, type(None)})
 
+Result = TypeVar("Result")
+
 MAX_QUESTION = 2000
 """The longest question that is answered, in characters."""
 
@@ -196,6 +198,19 @@ def checked_question(query: str) -> str:
             "long text as a document and ask about it."
         )
     return clean
+
+
+async def bounded(work: Sequence[Callable[[], Awaitable[Result]]], at_once: int) -> list[Result]:
+    """Run awaitables concurrently, at most `at_once` at a time, and return their results in order."""
+    free = asyncio.Semaphore(at_once)
+
+    async def do(part: Callable[[], Awaitable[Result]]) -> Result:
+        async with free:
+            return await part()
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(do(part)) for part in work]
+    return [task.result() for task in tasks]
 
 
 Results = dict[str, dict[str, Any]]

@@ -19,7 +19,7 @@ from shiguan.engine.conversations import ConversationKeeper, keep_turn, turn_of
 from shiguan.engine.library import Library
 from shiguan.engine.loading import load_pipeline, pipeline_path
 from shiguan.engine.mode import Mode, answer_without_search
-from shiguan.engine.mode_pipeline import Results, checked_question, value_at, warnings_of
+from shiguan.engine.mode_pipeline import Results, bounded, checked_question, value_at, warnings_of
 from shiguan.engine.options import AskOptions, read_options
 from shiguan.engine.receipts import Receipt, write_receipt
 from shiguan.errors import ConfigurationError, StoreError
@@ -141,6 +141,30 @@ class Runner:
     ) -> dict[str, Any]:
         """Answer a question like `ask` within an event loop; also a `TimeLimitError` where it takes too long."""
         return await self._answer(query, tenant_id, read_options(options), explain=explain, limits=limits)
+
+    def ask_many(
+        self, questions: Iterable[str | Mapping[str, Any]], *, tenant_id: str, at_once: int = 4, **options: Any
+    ) -> list[dict[str, Any]]:
+        """
+        Answer several questions concurrently.
+
+        :param questions: Questions, or mappings of `query` and options of its own.
+        :param at_once: How many are answered at a time.
+        :param options: The options of all of them; a question's own take precedence.
+        :returns: For each question, in order, its `index` and its `answer`, or the `error` that it ended with.
+        :raises ValueError: If `at_once` is not positive.
+        """
+        if at_once < 1:
+            raise ValueError(f"`at_once` must be positive, got {at_once}.")
+
+        async def ask(index: int, question: str | Mapping[str, Any]) -> dict[str, Any]:
+            asked = {"query": question} if isinstance(question, str) else question
+            try:
+                return {"index": index, "answer": await self.ask_async(**{**options, **asked, "tenant_id": tenant_id})}
+            except Exception as error:
+                return {"index": index, "error": error}
+
+        return self._run(bounded([partial(ask, *pair) for pair in enumerate(questions)], at_once))
 
     async def stream(
         self, query: str, *, tenant_id: str, explain: bool = False, limits: TimeLimits | None = None, **options: Any

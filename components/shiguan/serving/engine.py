@@ -18,7 +18,7 @@ from shiguan.claims.answer_check import AnswerCheck
 from shiguan.engine.answer_stream import AnswerEvent
 from shiguan.engine.conversations import ConversationKeeper
 from shiguan.engine.loading import first_mode, list_modes
-from shiguan.engine.mode_pipeline import MAX_QUESTION, checked_question
+from shiguan.engine.mode_pipeline import MAX_QUESTION, bounded, checked_question
 from shiguan.engine.options import AskOptions
 from shiguan.engine.receipts import Receipt, read_receipt
 from shiguan.engine.runner import Runner
@@ -229,18 +229,13 @@ class Engine:
                 yield event
 
     async def batch(self, requests: Sequence[Mapping[str, Any]], tenant_id: str) -> list[dict[str, Any]]:
-        free = asyncio.Semaphore(_BATCH_AT_ONCE)
-
         async def one(index: int, body: Mapping[str, Any]) -> dict[str, Any]:
-            async with free:
-                try:
-                    return {"index": index, "answer": await self.ask(read_request(body), tenant_id)}
-                except Exception as error:
-                    return {"index": index, **counted(error).body()}
+            try:
+                return {"index": index, "answer": await self.ask(read_request(body), tenant_id)}
+            except Exception as error:
+                return {"index": index, **counted(error).body()}
 
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(one(*entry)) for entry in enumerate(requests)]
-        return [task.result() for task in tasks]
+        return await bounded([partial(one, *entry) for entry in enumerate(requests)], _BATCH_AT_ONCE)
 
     async def search(self, query: str, tenant_id: str, **options: Any) -> tuple[list[Document], list[str]]:
         """Find the passages that an answer in the simplest mode would be written from; no model is asked."""

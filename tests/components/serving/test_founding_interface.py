@@ -12,7 +12,8 @@ from tests.doubles.small_library import own_library
 from tests.doubles.stand_in_llm import StandInLlm
 from tests.doubles.stand_in_script import Fault
 
-from shiguan.errors import EndpointError
+from shiguan.engine.runner import Runner
+from shiguan.errors import EndpointError, RefusedError
 from shiguan.llm.calls import no_answer_error
 from shiguan.llm.failures import refusal_of
 from shiguan.serving import openai_routes, rag_routes, status_routes
@@ -292,3 +293,20 @@ async def test_a_helper_that_fails_is_told_by_its_model_and_its_own_stage(asked,
     assert "the language model answered 400" in told
     assert "127.0.0.1" not in told
     assert "`generator`" not in told
+
+
+def test_many_questions_are_answered_in_their_order_with_an_error_each(library, llm, monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", llm.url)
+    monkeypatch.setenv("OPENAI_API_KEY", "test")
+    llm.time_to_first_token = 0.05
+    questions = [QUESTION, "", {"query": QUESTION, "top_k": 1}, {"query": QUESTION, "top_k": 99}, QUESTION, QUESTION]
+    with Runner("embedded", "simple", data_dir=library) as runner:
+        results = runner.ask_many(questions, tenant_id=TENANT, at_once=2)
+        with pytest.raises(ValueError, match="`at_once` must be positive"):
+            runner.ask_many([], tenant_id=TENANT, at_once=0)
+    assert [one["index"] for one in results] == list(range(6))
+    assert [one["answer"]["answer"] if "answer" in one else type(one["error"]) for one in results] == [
+        ANSWER, RefusedError, ANSWER, RefusedError, ANSWER, ANSWER,
+    ]  # fmt: skip
+    assert len(results[2]["answer"]["documents"]) == 1
+    assert llm.max_in_flight == 2
