@@ -1,7 +1,6 @@
 """Finds times of day in Chinese and English text, as minutes."""
 
 import re
-from collections.abc import Iterator
 
 _ONES = ["", *"一二三四五六七八九"]
 _HAN = {
@@ -27,13 +26,14 @@ _NAMED = re.compile(
 _NOON, _MORNING, _SMALL_HOURS = 12, "凌清早上", 6
 
 
-def times_of_day(text: str) -> Iterator[tuple[tuple[int, int], set[float]]]:
+def times_of_day(text: str) -> list[tuple[tuple[int, int], set[float]]]:
     """Find the times of day, each with the minutes of the day that it may be."""
+    found: list[tuple[tuple[int, int], set[float]]] = []
     for match in _HALVED.finditer(text):
         hour = int(match[1])
         if 1 <= hour <= _NOON:
             hour = hour % _NOON + _NOON * ((match[3] or match[4]).lower() == "p")
-            yield match.span(), {60.0 * hour + int(match[2] or 0)}
+            found.append((match.span(), {60.0 * hour + int(match[2] or 0)}))
     for match in _NAMED.finditer(text):
         part, hour = match[1], _value(match[2])
         if part[0] in "晚夜" and hour == _NOON:  # midnight
@@ -42,14 +42,13 @@ def times_of_day(text: str) -> Iterator[tuple[tuple[int, int], set[float]]]:
             part[0] in _MORNING or (part == "中午" and hour > _SMALL_HOURS) or (part[0] == "夜" and hour < _SMALL_HOURS)
         ):
             hour += _NOON
-        yield match.span(), {60.0 * (hour % 24) + _value(match[3] or "零")}
+        found.append((match.span(), {60.0 * (hour % 24) + _value(match[3] or "零")}))
     for match in _WHOLE.finditer(text):
         hour, minute = _value(match[1] or match[3]), _value(match[2] or match[4] or "零")
         is_either = 1 <= hour <= _NOON and match[0][0] != "0"
-        yield (
-            match.span(),
-            {60.0 * (at % 24) + minute for at in ((hour % _NOON, hour % _NOON + _NOON) if is_either else (hour,))},
-        )
+        hours = (hour % _NOON, hour % _NOON + _NOON) if is_either else (hour,)
+        found.append((match.span(), {60.0 * at + minute for at in hours}))
+    return found
 
 
 def _value(written: str) -> int:

@@ -1,7 +1,7 @@
 """Finds the numbers of English texts that are written in words."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from shiguan.resources import read_table
@@ -33,14 +33,14 @@ _HALF = re.compile(
 )
 
 
-def english_numbers(text: str) -> Iterator[tuple[tuple[int, int], float]]:
+def english_numbers(text: str) -> list[tuple[tuple[int, int], float]]:
     """Find the numbers in words, each with its value; vague ones are none."""
-    for match in _ENGLISH.finditer(text):
-        value = _english_value(match[0].lower())
-        if value is not None:
-            yield match.span(), value
-    for match in _HALF.finditer(text):
-        yield match.span(), SCALES["dozen"] if match[2] else SCALES.get((match[1] or "").lower(), 1) / 2
+    found = ((match.span(), _english_value(match[0].lower())) for match in _ENGLISH.finditer(text))
+    halves = (
+        (match.span(), SCALES["dozen"] if match[2] else SCALES.get((match[1] or "").lower(), 1) / 2)
+        for match in _HALF.finditer(text)
+    )
+    return [*((span, value) for span, value in found if value is not None), *halves]
 
 
 def _english_value(words: str) -> float | None:

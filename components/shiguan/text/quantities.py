@@ -77,6 +77,7 @@ _ROMAN, _ROMAN_NUMBER = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}, re.compile
 _ROMAN_BEHIND = re.compile(
     r"\b(?i:chapter|part|book|volume|vol\.|section|article|act|scene|appendix|phase|type|figure|table) ([IVXLC]+)\b"
 )
+_MAY_BE_TIME = re.compile(r"\d ?[apAP]\.?[mM]|\d[:：]\d|[點点时時]")
 _WORLD_WAR = re.compile(r"\b(First|Second) World War\b|\bWorld War (I{1,2}|One|Two|[12])\b")
 # The 5th of May is 5 May.
 _RANKS = re.compile(r"(?:st|nd|rd|th)\b(?! (?:of )?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec))")
@@ -147,7 +148,7 @@ def quantities(text: str) -> list[Quantity]:
     plain = _NO_NUMBER.sub(lambda word: "_" * len(word[0]), text).translate(_FOLD)
     taken = [False] * len(plain)
     found: list[Quantity] = []
-    readings = (_times, _wars, _years, _fractions, _in_several_scales, _numbers)
+    readings = (_times_and_wars, _years, _fractions, _in_several_scales, _numbers)
     for (start, end), kind, values in chain.from_iterable(read(plain) for read in readings):
         if not any(taken[start:end]):
             taken[start:end] = [True] * (end - start)
@@ -159,14 +160,13 @@ def quantities(text: str) -> list[Quantity]:
 _Reading = tuple[tuple[int, int], Kind, set[float]]
 
 
-def _times(plain: str) -> Iterator[_Reading]:
-    for span, minutes in times_of_day(plain):
-        yield span, "time", minutes
-
-
-def _wars(plain: str) -> Iterator[_Reading]:
-    for match in _WORLD_WAR.finditer(plain):
-        yield match.span(), "ordinal", {1.0 + ((match[1] or match[2]) in ("Second", "II", "Two", "2"))}
+def _times_and_wars(plain: str) -> list[_Reading]:
+    times = times_of_day(plain) if _MAY_BE_TIME.search(plain) else ()
+    wars = (
+        (match.span(), {1.0 + ((match[1] or match[2]) in ("Second", "II", "Two", "2"))})
+        for match in _WORLD_WAR.finditer(plain)
+    )
+    return [*((span, "time", minutes) for span, minutes in times), *((span, "ordinal", which) for span, which in wars)]
 
 
 def _years(plain: str) -> Iterator[_Reading]:
