@@ -93,7 +93,9 @@ class Facts(Phrases):
     def _denies(sentence: Sequence[Token]) -> bool:
         """Return whether a sentence says that what was told before it is untrue, undone, or only told by somebody."""
         first, last, size = sentence[0], sentence[-1], len(sentence)
-        # No, he was not.
+        # No, he was not; none of this happened.
+        if first.key in ("nobody", "nothing") and says_any(sentence[1:3], frozenset({"this", "that", "kind"})):
+            return True
         if first.key == "no" and size > 1 and sentence[1].breaks:
             return True
         openings = (sentence[at : at + 2] for at, one in enumerate(sentence) if one.breaks)

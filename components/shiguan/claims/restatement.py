@@ -352,7 +352,7 @@ def _without_doer(wanted: Sequence[Token], there: Clauses) -> Span | None:
         is_active = clause and not there.tokens[start].breaks and clause[-1].key not in _NO_DOER
         is_active = is_active and not any(is_finite(token) or "n't" in token.key for token in clause)
         is_active = is_active and not says_any(clause, REPORTS | _THINKS)
-        certain = is_active and not says_any(clause, DENIES) and not there.is_supposed(start)
+        certain = is_active and not says_any(clause, DENIES | WORDS["limits"]) and not there.is_supposed(start)
         if certain and there.ends_alone(end):
             return start, end
     return None

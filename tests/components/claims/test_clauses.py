@@ -55,8 +55,12 @@ STANDS = [
     ),
     ("In 1920 the tax was abolished and the peasants were freed.", "The peasants were freed."),
     ("廉颇，赵之良将，年老。", "廉颇是赵之良将。"),
+    ("The general led the charge himself. None of his men fled.", "The general led the charge himself."),
 ]
 FALLS = [
+    ("The general led the charge himself. None of this happened.", "The general led the charge himself."),
+    ("Otto won the race, assuming the clock was right.", "Otto won the race."),
+    ("The tax effectively ruined Acre.", "Acre was ruined."),
     ("The bridge was rebuilt after its collapse in 1879.", "In 1879 the bridge was rebuilt after its collapse."),
     ("He announced an election on 4 May.", "On 4 May he announced an election."),
     ("He shot the man with the gun.", "With the gun, he shot the man."),
