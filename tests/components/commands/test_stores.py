@@ -2,11 +2,11 @@
 
 import json
 import threading
-from dataclasses import replace
 
 import pytest
 from haystack import Document
 from haystack.document_stores.types import DuplicatePolicy
+from tests.doubles.fake_embedder import FakeEmbedder
 from tests.doubles.recording_server import Reply
 
 from shiguan.cli import main
@@ -21,21 +21,10 @@ from shiguan.tenants import where
 DEPLOYMENT = "elasticsearch_qdrant"
 
 
-class CountingEmbedder:
-    """Gives every text a vector of the deployment's length, and counts them."""
-
-    def __init__(self):
-        self.embedded = []
-
-    def run(self, documents):
-        self.embedded += [document.id for document in documents]
-        return {"documents": [replace(document, embedding=[1.0] * 1024) for document in documents]}
-
-
 @pytest.fixture
 def embedder(monkeypatch):
     """The deployment's embedder, replaced: its weights are too large for a test."""
-    counting = CountingEmbedder()
+    counting = FakeEmbedder(None, dimensions=1024)
     real = LibraryCopy.__init__
     monkeypatch.setattr(library_copy, "_SLICE", 256)
 
