@@ -66,7 +66,7 @@ def picture(page, name, tmp_path):
         assert path.stat().st_size < MOST_BYTES
 
 
-def test_an_answer_of_a_model_stands_beside_its_passages_in_the_book(server, opened, tmp_path):
+def test_an_answer_of_a_model_stands_beside_its_passages_in_the_book(server, llm, opened, tmp_path):
     page = opened(server.url + "/", width=1180, height=700)
     ask(page, QUESTION)
     words = page.locator("button.verdict").all_inner_texts()
@@ -86,8 +86,10 @@ def test_an_answer_of_a_model_stands_beside_its_passages_in_the_book(server, ope
     assert "".join(page.locator(".page mark").all_inner_texts()) == quote
     assert "3.2 Suiyang" in page.locator(".contents a[aria-current]").inner_text()
     picture(page, "book", tmp_path)
+    asked = llm.calls
     page.locator(".book .bar a").click()
     page.wait_for_selector(".turn .sentence")
+    assert llm.calls == asked
     page.locator(".turn .why summary").click()
     page.locator(".lost textarea").fill("about four hundred defenders were left")
     page.locator(".lost button").click()

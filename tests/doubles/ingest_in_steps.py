@@ -4,9 +4,9 @@ Runs `shiguan ingest` and waits after each slice of vectors for a line on standa
 It prints `slice` before it waits. Vectors are made without a model, under the name of the packaged one.
 """
 
-import hashlib
 import sys
-from dataclasses import replace
+
+from tests.doubles.fake_embedder import embedded
 
 from shiguan import cli
 from shiguan.ingest import e5_document_embedder, vector_writer
@@ -21,12 +21,7 @@ class Embedder(e5_document_embedder.E5DocumentEmbedder):
     def run(self, documents):
         print("slice", flush=True)  # noqa: T201
         sys.stdin.readline()
-        return {"documents": [replace(document, embedding=vector(document.content)) for document in documents]}
-
-
-def vector(text):
-    digest = hashlib.sha256(text.encode()).digest()
-    return [1.0 if n == digest[0] else 0.0 for n in range(384)]
+        return {"documents": list(map(embedded, documents))}
 
 
 e5_document_embedder.E5DocumentEmbedder.warm_up = Embedder.warm_up

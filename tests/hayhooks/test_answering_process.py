@@ -1,7 +1,6 @@
 """The answering routes of the real server, with the official client of the OpenAI API and with plain HTTP."""
 
 import json
-import signal
 
 import openai
 import pytest
@@ -88,18 +87,6 @@ def test_why_takes_a_query_as_every_route_does_and_says_where_a_passage_stands(s
     other = server.post("/api/v1/why", json={"question": QUESTION, "expected": "Yang Yan"})
     assert other.status_code == 422
     assert [one["field"] for one in other.json()["error"]["fields"]] == ["query", "question"]
-
-
-@pytest.mark.slow
-def test_a_server_that_has_searched_ends_without_an_error(tmp_path):
-    own = ServerProcess(tmp_path).start()
-    try:
-        found = own.get("/api/v1/library/search", params={"query": QUESTION})
-    finally:
-        code = own.stop()
-    assert found.status_code == 200
-    assert code in (0, -signal.SIGTERM)
-    assert "Application shutdown failed" not in own.errors
 
 
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/simple/run"])

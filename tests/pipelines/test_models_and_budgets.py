@@ -5,7 +5,7 @@ import random
 from types import SimpleNamespace
 
 import pytest
-from tests.doubles.model_sections import PIPELINES, mode_with, named
+from tests.doubles.model_sections import mode_with, named
 from tests.doubles.stand_in_llm import Fault
 
 from shiguan.llm import run as run_module
@@ -134,6 +134,11 @@ def test_the_files_own_limits_hold_for_every_question(llm, runner_of):
     assert (answer["status"], answer["metadata"]["budget"]["limits"]) == ("quoted", {"calls": 0})
 
 
+def test_a_search_says_too_what_did_without_a_model(llm, runner_of):
+    _, warnings = runner_of("advanced").search(HARD, tenant_id="a", budget={"calls": 0})
+    assert any("`query_rewriter`, " in one and "did without a model" in one for one in warnings)
+
+
 FAULTS = [
     {"status": 500}, {"status": 429}, {"status": 400}, {"reset": True}, {"malformed": True}, {"truncate_after": 3},
 ]  # fmt: skip
@@ -191,19 +196,3 @@ async def test_no_call_begins_beyond_the_budget_whatever_fails(llm, runner_of, n
             refused |= {*record["refused"]}
     # Answers went without, and so did helpers.
     assert {"generator", "query_rewriter"} <= refused
-
-
-def test_with_a_cache_the_same_question_is_reworded_once(llm, library, tmp_path, opened, monkeypatch):
-    monkeypatch.setenv("OPENAI_BASE_URL", llm.url)
-    mode = (PIPELINES / "embedded" / "advanced.yml").read_text(encoding="utf-8")
-    helper = "{type: shiguan.llm.configured_chat_generator.ConfiguredChatGenerator, init_parameters: {role: helper}}"
-    assert f"&helper {helper}" in mode
-    cache = f"{{type: shiguan.llm.reply_cache.ReplyCache, init_parameters: {{chat_generator: {helper}}}}}"
-    own = tmp_path / "cached.yml"
-    own.write_text(mode.replace(f"&helper {helper}", f"&helper {cache}"), encoding="utf-8")
-    llm.rule('"queries"', {"queries": ["Whose idea was the two-tax system?"]})
-    runner = opened(own, library)
-    first, again = (runner.ask(QUESTION, tenant_id="a", rewrite_method="multi_query")["metadata"] for _ in range(2))
-    assert first["queries"] == again["queries"] == [QUESTION, "Whose idea was the two-tax system?"]
-    assert [call["stage"] for call in first["calls"]] == ["query_rewriter", "generator"]
-    assert [call["stage"] for call in again["calls"]] == ["generator"]

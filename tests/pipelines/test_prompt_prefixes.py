@@ -91,40 +91,6 @@ def test_a_retry_of_precise_adds_to_the_prompt_of_the_attempt_before(make_runner
     assert "<feedback>" in second[len(first) :]
 
 
-def test_a_full_prompt_begins_anew_with_the_summary_and_says_so(make_runner, llm):
-    llm.rule("summary", '{"summary": "Liu Yan and the salt tax of the canal office."}')
-    runner = make_runner("simple")
-    runner.pipeline.get_component("conversation").token_budget = 100
-    asked = {"tenant_id": TENANT, "conversation_id": "full"}
-    first = runner.ask(QUESTIONS[0], **asked)
-    for thread in runner.conversations._threads:
-        thread.shutdown(wait=True)
-    second = runner.ask("And how did he pay for the boats?", **asked)
-    assert any("no longer fits into its prompt" in warning for warning in second["metadata"]["warnings"])
-    prompt = next(one for one in reversed(prompts(llm)) if "pay for the boats" in one)
-    # No turn is told: the summary, that the model took note of it, and the question.
-    assert re.findall(r"\0(\w+)\0", prompt) == ["system", "user", "assistant", "user"]
-    opening = "Memory of the conversation:\n<memory>\nLiu Yan and the salt tax of the canal office.\n</memory>"
-    assert 0 < prompt.index(opening) < prompt.index("Facts from the sources:")
-    # A passage that comes again has the number that it had.
-    called = {document["id"]: document["number"] for document in first["documents"]}
-    again = {document["id"]: document["number"] for document in second["documents"]}
-    assert set(called) & set(again)
-    assert all(called.get(name, number) == number for name, number in again.items())
-    assert len(set(again.values()) | set(called.values())) == len(set(again) | set(called))
-
-
-def test_passages_beyond_this_questions_filters_are_in_no_prompt(make_runner, llm):
-    runner = make_runner("simple")
-    asked = {"tenant_id": TENANT, "conversation_id": "narrow"}
-    runner.ask(QUESTIONS[0], **asked)
-    answer = runner.ask("What is said of the tea?", **asked, sections=["Of tea"])
-    assert any("beyond this question's filters" in warning for warning in answer["metadata"]["warnings"])
-    assert {tuple(document["section"]) for document in answer["documents"]} == {("Of tea",)}
-    prompt = next(one for one in reversed(prompts(llm)) if "said of the tea" in one)
-    assert 'section="Of salt"' not in prompt
-
-
 @pytest.mark.parametrize("mode", ["simple", "advanced", "precise", "agent"])
 def test_the_goal_of_a_follow_up_stands_last_in_every_mode(make_runner, llm, mode):
     goal = "The person wants to know how Liu Yan paid for the boats."

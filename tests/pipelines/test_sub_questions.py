@@ -7,7 +7,6 @@ import pytest
 from tests.doubles.small_library import own_library
 
 from shiguan.engine.runner import Runner
-from shiguan.llm.prompts import not_found_sentence
 
 TEXTS = {
     "caizhou.txt": "Caizhou was taken on a snowy night in 817 by the general Li Su.",
@@ -110,23 +109,6 @@ def test_independent_parts_are_asked_side_by_side(library, llm):
     assert f"Question 1: {halves[0]}\nAnswer 1: Diwu Qi set it up [" in llm.prompts[-1]
     assert f"\n---\nQuestion 2: {halves[1]}\nAnswer 2: Yang Yan proposed it [" in llm.prompts[-1]
     assert llm.calls == 2 + 2
-
-
-def test_what_has_no_answer_is_passed_on_and_named_in_the_answer(library, half_answered):
-    answer = ask(library, HOPS)
-    not_found = not_found_sentence("simple", "en")
-    assert f"Question: Where was Li Su born?\nAnswer: {not_found}" in half_answered.prompts[-1]
-    assert answer["answer"].endswith("The sources do not say: Where was Li Su born?")
-    assert [claim["verdict"] for claim in answer["metadata"]["claims"]] == ["partial"]
-
-
-def test_sub_questions_see_the_tenants_own_passages_alone(library, llm):
-    llm.rule("You reword questions", plan((FIRST, []), (SECOND, [1])))
-    with Runner("embedded", "advanced", data_dir=library) as runner:
-        answer = runner.ask(HOPS, tenant_id="b")
-    assert answer["status"] == "not_found"
-    assert not any("Li Su" in prompt for prompt in llm.prompts)
-    assert [sub["status"] for sub in answer["metadata"]["sub_questions"]] == ["not_found", "not_found"]
 
 
 @pytest.mark.usefixtures("half_answered")

@@ -2,13 +2,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from bench.quality.comparison import (
-    breach,
-    compare_results,
-    comparison_table,
-    conclusion,
-    write_comparison,
-)
+from bench.quality.comparison import breach, compare_results, comparison_table, conclusion, main
 from bench.quality.differences import compare_metric
 
 from shiguan.errors import RefusedError
@@ -160,10 +154,19 @@ def test_losses_are_summed_up_in_the_order_of_the_stages():
     assert "Where it was lost" not in [section.heading for section in run_report(results(97)).sections]
 
 
-def test_a_comparison_is_written_for_people_and_programs(tmp_path):
+def test_a_comparison_is_written_for_people_and_programs(tmp_path, capsys):
     before, after = results(95, text=HOSTILE), results(85, text=HOSTILE)
-    comparison = compare_results(before, after, {"recall@5": 0.02})
-    write_comparison(comparison, tmp_path)
+    comparison = compare_results(before, after)
+    for name, run in (("before", before), ("after", after)):
+        (tmp_path / name).mkdir()
+        write_json(tmp_path / name / RESULTS_FILE, run.to_json())
+    runs = [str(tmp_path / name) for name in ("before", "after")]
+    assert main([*runs, "--output", str(tmp_path)]) == 1
+    assert f"Gate: {comparison.breaches[0]}" in capsys.readouterr().out
+    assert main([*runs, "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert {d["metric"]: d["verdict"] for d in found["differences"]}["recall@5"] == "worse"
+    assert main([runs[0], runs[0]]) == 0
     page = (tmp_path / "comparison.html").read_text(encoding="utf-8")
     assert "<script" not in page
     assert '<td class="text worse" data-label="verdict"><span>worse</span></td>' in page

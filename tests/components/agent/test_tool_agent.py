@@ -292,12 +292,22 @@ async def test_a_question_that_is_given_up_ends_the_work_of_its_tools(monkeypatc
         assert await asyncio.to_thread(service.left.wait, 30)
 
 
-async def test_tools_run_in_threads_of_their_own():
-    names = []
+async def test_tools_that_are_stuck_hold_up_only_the_questions_that_asked_them():
+    """They run in threads of their own, of which there are fewer than these."""
+    go, begun, names = threading.Event(), asyncio.Event(), set()
+    loop = asyncio.get_running_loop()
 
-    def note(_):
-        names.append(threading.current_thread().name)
+    def stuck(_):
+        names.add(threading.current_thread().name.rpartition("_")[0])
+        loop.call_soon_threadsafe(begun.set)
+        go.wait(30)
         return [page("In 905.")]
 
-    await answered(Model([calls("search_wikipedia"), says("In 904. [1]")]), Tool(does=note))
-    assert names[0].startswith("shiguan-tools")
+    replies = [calls("search_wikipedia"), says("In 904. [1]")]
+    asked = [asyncio.create_task(answered(Model([*replies]), Tool(does=stuck))) for _ in range(40)]
+    async with asyncio.timeout(20):
+        await begun.wait()
+        assert await asyncio.to_thread(go.is_set) is False
+    go.set()
+    assert {result["replies"][0].text for result in await asyncio.gather(*asked)} == {"In 904. [1]"}
+    assert names == {"shiguan-tools"}

@@ -5,12 +5,12 @@ POINT is where: `read` (while the other process reads the file), `words` (while 
 vectors). SIGNALS is how many times SIGINT is sent, or `term` for SIGTERM.
 """
 
-import hashlib
 import os
 import signal
 import sys
 import threading
-from dataclasses import replace
+
+from tests.doubles.fake_embedder import embedded
 
 from shiguan import cli, limited_process
 from shiguan.ingest import e5_document_embedder, vector_writer
@@ -25,11 +25,6 @@ def stop():
     threading.Event().wait(600)
 
 
-def vector(text):
-    digest = hashlib.sha256(text.encode()).digest()
-    return [1.0 if n == digest[0] else 0.0 for n in range(384)]
-
-
 class Embedder(e5_document_embedder.E5DocumentEmbedder):
     """Embeds without a model."""
 
@@ -42,7 +37,7 @@ class Embedder(e5_document_embedder.E5DocumentEmbedder):
         Embedder.calls += 1
         if point == "vectors" and Embedder.calls == 2:
             stop()
-        return {"documents": [replace(document, embedding=vector(document.content)) for document in documents]}
+        return {"documents": list(map(embedded, documents))}
 
 
 awaited = limited_process._awaited

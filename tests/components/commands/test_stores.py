@@ -2,11 +2,11 @@
 
 import json
 import threading
-from dataclasses import replace
 
 import pytest
 from haystack import Document
 from haystack.document_stores.types import DuplicatePolicy
+from tests.doubles.fake_embedder import FakeEmbedder
 from tests.doubles.recording_server import Reply
 
 from shiguan.cli import main
@@ -21,21 +21,10 @@ from shiguan.tenants import where
 DEPLOYMENT = "elasticsearch_qdrant"
 
 
-class CountingEmbedder:
-    """Gives every text a vector of the deployment's length, and counts them."""
-
-    def __init__(self):
-        self.embedded = []
-
-    def run(self, documents):
-        self.embedded += [document.id for document in documents]
-        return {"documents": [replace(document, embedding=[1.0] * 1024) for document in documents]}
-
-
 @pytest.fixture
 def embedder(monkeypatch):
     """The deployment's embedder, replaced: its weights are too large for a test."""
-    counting = CountingEmbedder()
+    counting = FakeEmbedder(None, dimensions=1024)
     real = LibraryCopy.__init__
     monkeypatch.setattr(library_copy, "_SLICE", 256)
 
@@ -84,19 +73,32 @@ def test_init_of_the_embedded_deployment_has_nothing_to_make(capsys):
     assert "has no servers" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("without", "code"), [({}, 0), ({"embedding": None}, 1)])
-def test_status_of_the_embedded_deployment_names_what_a_file_lacks(tmp_path, monkeypatch, capsys, without, code):
+RESUME = "run `shiguan ingest --resume --deployment embedded --tenant a`"
+
+
+@pytest.mark.parametrize(
+    ("without", "former", "told"),
+    [
+        ({}, False, None),
+        ({"embedding": None}, False, f"`x.txt` of the tenant `a` has 0 vectors for 1 retrieval units: {RESUME}"),
+        ({"embedding": None}, True, " were made with `former` and not with `intfloat/multilingual-e5-small"),
+    ],
+)
+def test_status_of_the_embedded_deployment_names_what_a_file_lacks(
+    tmp_path, monkeypatch, capsys, without, former, told
+):
     monkeypatch.setenv("SHIGUAN_DATA_DIR", str(tmp_path))
     file = {"tenant_id": "a", "source": "x.txt", "source_id": "s", "file_id": "f", "title": "X", "language": "en"}
     passage = {"content": "The wall stood.", "meta": {**file, "units": 1}}
     for kind, more in (("parents", {}), ("children", {"embedding": [0.5] * 384, **without})):
         store = load_stores("embedded")[kind]
         store.write_documents([Document(id=kind, **passage, **more)])
+        if former and kind == "children":
+            store.write_vectors([Document(id=kind, embedding=[0.5] * 384)], model="former")
         store.close()
-    assert main(["stores", "status", "--deployment", "embedded"]) == code
+    assert main(["stores", "status", "--deployment", "embedded"]) == (1 if told else 0)
     first, second, *lacking = capsys.readouterr().out.splitlines()
-    assert (first, second, len(lacking)) == ("parents: 1", "children: 1", code)
-    assert all("`x.txt` of the tenant `a` has 0 vectors for 1 retrieval units" in line for line in lacking)
+    assert (first, second, [told in line for line in lacking]) == ("parents: 1", "children: 1", [True] if told else [])
 
 
 def test_init_without_an_address_names_the_variable(capsys):

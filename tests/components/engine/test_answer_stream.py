@@ -182,13 +182,6 @@ async def test_a_follow_up_is_told_as_it_is_searched_for(runner, llm):
     assert [one["query"] for one in named(events, "query_rewritten")] == ["What did the salt monopoly pay by 780?"]
 
 
-async def test_an_error_is_the_last_event(runner, llm):
-    llm.next(times=1, status=404)
-    events = await told(runner("simple"))
-    assert (events[-1].name, events[-1].error.stage) == ("error", "generator")
-    assert not named(events, "generation_complete")
-
-
 async def test_a_stream_that_breaks_in_the_middle_is_an_error_after_its_tokens(runner, llm):
     llm.default, llm.time_per_token = GOOD + " " + GOOD, 0.01
     llm.next(truncate_after=25)
@@ -217,21 +210,22 @@ async def test_what_a_question_comes_with_reaches_the_model(runner, llm):
         assert "纪年、月、日照资料书写" in call.prompt, mode
 
 
-@pytest.mark.parametrize("streaming", [True, False])
-async def test_whoever_goes_away_ends_the_call_of_the_model(runner, llm, streaming):
+FOLLOWS = {"query": FOLLOW_UP, "history": HISTORY}  # the goal is restated while it is reworded
+
+
+@pytest.mark.parametrize(("mode", "streams", "asked", "calls"), [
+    ("simple", True, {"query": QUESTION}, 1), ("simple", False, {"query": QUESTION}, 1), ("advanced", False, FOLLOWS, 2),
+])  # fmt: skip
+async def test_whoever_goes_away_ends_the_calls_of_the_model(runner, llm, mode, streams, asked, calls):
     llm.time_to_first_token = 30
-
-    async def listen():
-        async for _ in runner("simple").stream(QUESTION, tenant_id="a"):
-            pass
-
-    asking = asyncio.create_task(listen() if streaming else runner("simple").ask_async(QUESTION, tenant_id="a"))
-    assert await asyncio.to_thread(llm.wait_for, lambda llm: llm.calls == 1)
+    work = told(runner(mode), **asked) if streams else runner(mode).ask_async(**asked, tenant_id="a")
+    asking = asyncio.create_task(work)
+    assert await asyncio.to_thread(llm.wait_for, lambda llm: llm.in_flight == calls)
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asking
-    assert await asyncio.to_thread(llm.wait_for, lambda llm: llm.disconnects == 1, 20)
-    assert llm.calls == 1
+    assert await asyncio.to_thread(llm.wait_for, lambda llm: llm.disconnects == calls, 20)
+    assert llm.calls == calls
 
 
 async def test_closing_a_stream_in_the_middle_ends_the_call_of_the_model(runner, llm):
@@ -242,18 +236,6 @@ async def test_closing_a_stream_in_the_middle_ends_the_call_of_the_model(runner,
             break
     await stream.aclose()
     assert await asyncio.to_thread(llm.wait_for, lambda llm: llm.disconnects == 1, 5)
-
-
-async def test_calls_that_run_side_by_side_end_with_the_question(runner, llm):
-    # The goal is restated while the follow-up is reworded.
-    llm.time_to_first_token = 30
-    asking = asyncio.create_task(runner("advanced").ask_async(FOLLOW_UP, tenant_id="a", history=HISTORY))
-    assert await asyncio.to_thread(llm.wait_for, lambda llm: llm.in_flight == 2)
-    asking.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await asking
-    assert await asyncio.to_thread(llm.wait_for, lambda llm: llm.disconnects == 2, 5)
-    assert llm.calls == 2
 
 
 @pytest.mark.parametrize("mode", ["simple", "precise"])

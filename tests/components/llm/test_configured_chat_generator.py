@@ -83,14 +83,6 @@ def test_those_who_can_do_without_a_reply_get_an_error_naming_the_stage(endpoint
     assert endpoint.calls == 2
 
 
-@pytest.mark.parametrize(("status", "step"), [(404, "OPENAI_MODEL"), (400, "generation_kwargs")])
-def test_what_was_refused_is_not_tried_again(endpoint, status, step):
-    endpoint.next(times=9, status=status)
-    with pytest.raises(AnswerError, match=f"answered {status} .*{step}"):
-        ConfiguredChatGenerator().run(messages=PROMPT)
-    assert endpoint.calls == 1
-
-
 @pytest.mark.parametrize(
     ("status", "step"), [(401, "OPENAI_API_KEY"), (403, "OPENAI_API_KEY"), (402, "the balance of the account")]
 )

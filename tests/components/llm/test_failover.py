@@ -78,12 +78,14 @@ def test_an_error_told_within_a_stream_that_began_well_is_one_of_the_server():
     assert (reason_of(error), is_worth_retrying(error)) == ("server_error", True)
 
 
-@pytest.mark.parametrize("status", [400, 404, 413, 422])
-def test_what_is_refused_on_its_merits_goes_to_nobody_else(llm, status):
+@pytest.mark.parametrize(
+    ("status", "step"), [(400, "generation_kwargs"), (404, "its `model` in `strong`"), (413, ""), (422, "")]
+)
+def test_what_is_refused_on_its_merits_is_not_tried_again_and_goes_to_nobody_else(llm, status, step):
     fails(llm, "strong", status=status)
     component = generator(llm)
     for _ in range(4):
-        with pytest.raises(EndpointError, match=f"answered {status} for model `strong`"):
+        with pytest.raises(EndpointError, match=f"answered {status} for model `strong`.*{step}"):
             ask(component)
     assert asked(llm) == ["strong"] * 4
 

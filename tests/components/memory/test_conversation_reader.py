@@ -167,7 +167,8 @@ def test_where_a_passage_is_not_there_any_more_the_messages_begin_anew(store, re
         filters["conditions"].append({"field": "meta.title", "operator": "!=", "value": "Fire"})
     found = read(reader(), filters=filters)
     assert [message.role.value for message in found["messages"]] == ["user", "assistant"]
-    assert "How did the fire start? In a bakery." in found["messages"][0].text
+    opening = "Memory of the conversation:\n<memory>\nHow did the fire start? In a bakery."
+    assert opening in found["messages"][0].text
     assert "Pudding Lane" not in found["messages"][0].text
     # Numbers stay what they were: an answer may name them.
     assert [(one.id, one.meta["number"], one.content) for one in found["shown"]] == [(name, 1, None), ("rain", 2, None)]

@@ -10,8 +10,7 @@ from tests.doubles.recording_server import Reply
 from shiguan.cli import main
 from shiguan.engine.library import Library
 from shiguan.engine.runner import Runner
-from shiguan.errors import RefusedError, StoreError
-from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
+from shiguan.errors import RefusedError
 
 DEPLOYMENT = "elasticsearch_qdrant"
 ROWS = [
@@ -92,29 +91,6 @@ def test_a_library_lives_on_the_two_servers(elasticsearch, qdrant, small_models,
     assert json.loads(capsys.readouterr().out)["stores"] == {"parents": 3, "children": 3}
 
 
-def test_a_half_failed_write_is_told_and_mended_by_the_next_run(elasticsearch, qdrant, small_models, corpus):
-    assert main(["stores", "init"]) == 0
-    library = Library(DEPLOYMENT)
-    refused = []
-
-    def refuse_one(request):
-        if request.path == "/shiguan-children/_bulk" and not refused:
-            refused.append(request.body[0]["index"]["_id"])
-            elasticsearch.refuse[refused[0]] = {"type": "cluster_block_exception", "reason": "disk is full"}
-
-    elasticsearch.faults.append(refuse_one)
-    with pytest.raises(StoreError) as error:
-        list(library.ingest([corpus], tenant_id="t"))
-    failed = str(error.value)
-    assert "refused to write 1 of" in failed
-    assert refused[0] in failed
-    assert "disk is full" in failed
-    elasticsearch.refuse.clear()
-    mended = ingest(corpus)
-    assert (mended.new, mended.vectors, mended.missing) == (1, mended.children, 0)
-    assert main(["stores", "status"]) == 0
-
-
 def test_a_server_that_dies_in_an_ingest_leaves_a_file_that_is_named_until_it_is_ingested_again(
     elasticsearch, qdrant, small_models, corpus, capsys
 ):
@@ -138,55 +114,6 @@ def test_a_server_that_dies_in_an_ingest_leaves_a_file_that_is_named_until_it_is
     assert main(["ingest", str(corpus), *command]) == 0
     assert main(["stores", "status"]) == 0
     assert main(["ingest", "--resume", *command]) == 0
-
-
-def test_another_embedder_of_the_same_size_is_noticed_and_an_upgrade_heals(
-    elasticsearch, qdrant, small_models, corpus, capsys, monkeypatch, tmp_path
-):
-    assert main(["stores", "init"]) == 0
-    vectors = ingest(corpus).vectors
-
-    def renamed(name, node):
-        if name == "QdrantStore":
-            node["init_parameters"]["embedding_model"] = "another/embedder"
-
-    change_components(tmp_path / "pipelines" / DEPLOYMENT, renamed)
-    monkeypatch.setattr(E5DocumentEmbedder, "identity", "another/embedder, recipe 1")
-    told = "were made with `intfloat/multilingual-e5-small"
-
-    def asked():
-        with Runner(DEPLOYMENT, "simple") as runner:
-            answer = runner.ask("Who taxed salt?", tenant_id="t")
-            assert "Liu Yan taxed salt" in answer["answer"]
-            warnings = answer["metadata"]["warnings"]
-            assert warnings == runner.search("Who taxed salt?", tenant_id="t")[1]
-            return [warning for warning in warnings if told in warning]
-
-    assert len(asked()) == 1
-    again = ingest(corpus)
-    assert (again.vectors, [told in warning for warning in again.warnings]) == (0, [True])
-    capsys.readouterr()
-    assert main(["stores", "status"]) == 1
-    assert told in capsys.readouterr().out
-    assert main(["ingest", "--upgrade", "--tenant", "t", "--deployment", DEPLOYMENT, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["vectors"] == vectors
-    assert asked() == []
-    assert main(["stores", "status"]) == 0
-
-
-def test_vectors_that_are_lost_are_named_and_made_again(elasticsearch, qdrant, small_models, corpus, capsys):
-    assert main(["stores", "init"]) == 0
-    ingest(corpus)
-    points, _ = qdrant.local.scroll("shiguan-children")
-    qdrant.local.delete("shiguan-children", [point.id for point in points[:2]])
-    capsys.readouterr()
-    assert main(["stores", "status", "--json"]) == 1
-    (told,) = json.loads(capsys.readouterr().out)["unfinished"]
-    step = f"run `shiguan ingest --resume --deployment {DEPLOYMENT} --tenant t`"
-    lacking = f"{len(points) - 2} vectors for {len(points)} retrieval units"
-    assert told == f"`rows.jsonl` of the tenant `t` has {lacking}: {step}"
-    assert main(["ingest", "--resume", "--deployment", DEPLOYMENT, "--tenant", "t"]) == 0
-    assert main(["stores", "status"]) == 0
 
 
 def test_words_move_to_an_index_of_another_name_and_nothing_is_embedded_again(

@@ -9,16 +9,13 @@ there are fewer. Several runs may be asked for at once (`-- DATA_DIR STEP FILEâ€
 for each run `killed` or the number of steps and of embedded documents.
 """
 
-import hashlib
 import os
 import signal
 import sys
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
-import numpy as np
-from haystack import Document, component
+from tests.doubles.fake_embedder import FakeEmbedder
 
 from shiguan import cli
 from shiguan.engine import library_copy
@@ -27,30 +24,6 @@ from shiguan.ingest import vector_writer
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 
 SLICE = 6
-
-
-@component
-class HashEmbedder:
-    """Gives every text vectors of its own, always the same."""
-
-    def __init__(self):
-        self.embedded = 0
-        self.identity = "hash"
-
-    @component.output_types(documents=list[Document])
-    def run(self, documents: list[Document]):
-        self.embedded += len(documents)
-        return {"documents": list(map(embedded, documents))}
-
-
-def embedded(document):
-    return replace(document, embedding=vector(document.content))
-
-
-def vector(text):
-    digest = hashlib.sha256(text.encode()).digest()
-    numbers = np.array([(digest[n % 32] - 127.5) / 128 for n in range(384)])
-    return (numbers / np.linalg.norm(numbers)).astype(np.float32).tolist()
 
 
 def ingest(data_dir, last_step, files):
@@ -89,7 +62,7 @@ def ingest(data_dir, last_step, files):
     store.delete_by_filter, store.write_vectors = delete_by_filter, write_a_slice
     vector_writer._SLICE = SLICE
     pipeline = load_pipeline("embedded", "index", data_dir=data_dir)
-    embedder = HashEmbedder()
+    embedder = FakeEmbedder("hash")
     pipeline.get_component("vector_writer").document_embedder = embedder
     if files[:1] == ["delete"]:
         run("delete", files[1], "--tenant", "t", "--data-dir", data_dir)
@@ -102,7 +75,7 @@ def ingest(data_dir, last_step, files):
         writer = pipeline.get_component("vector_writer")
         writer.document_store = writer.document_store.unscoped()
         writer.complete(None)
-    report(f"{next(steps)} {embedder.embedded}")
+    report(f"{next(steps)} {len(embedder.embedded)}")
 
 
 def copy(data_dir, embedder):

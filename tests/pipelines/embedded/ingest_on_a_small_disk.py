@@ -14,7 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.pipelines.embedded.ingest_and_die import embedded
+from tests.doubles.fake_embedder import embedded
 
 from shiguan.cli import main
 from shiguan.ingest import vector_writer

@@ -22,7 +22,8 @@ def run_all(*runs):
     arguments = []
     for data_dir, last_step, files in runs:
         arguments += ["--"] * bool(arguments) + [str(data_dir), str(last_step), *map(str, files)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "components"), "PYTHONWARNINGS": "ignore"}
+    paths = os.pathsep.join([str(ROOT / "components"), str(ROOT)])
+    environment = {**os.environ, "PYTHONPATH": paths, "PYTHONWARNINGS": "ignore"}
     done = subprocess.run(
         [sys.executable, str(SCRIPT), *arguments], env=environment, capture_output=True, text=True, check=False
     )

@@ -1,28 +1,15 @@
 """Vectors of two embedders are told apart, and several processes that embed the same children share the work."""
 
-from dataclasses import replace
-
 import pytest
 from haystack_integrations.components.retrievers.qdrant import QdrantEmbeddingRetriever
 from tests.components.stores.cluster.conftest import ALL, TENANT, child
+from tests.doubles.fake_embedder import FakeEmbedder
 
 from shiguan.errors import StoreFormatError
 from shiguan.ingest import vector_writer
 from shiguan.ingest.vector_writer import VectorWriter
 from shiguan.llm.run import Run
 from shiguan.stores.cluster.qdrant_store import QdrantStore
-
-
-class LengthEmbedder:
-    """Gives each text a vector of its length, and calls `before` before each batch."""
-
-    def __init__(self, identity="old", before=lambda: None):
-        self.identity, self.before, self.embedded = identity, before, []
-
-    def run(self, documents):
-        self.before()
-        self.embedded += [document.id for document in documents]
-        return {"documents": [replace(d, embedding=[float(len(d.content)), 1.0]) for d in documents]}
 
 
 def recorded(qdrant):
@@ -64,7 +51,7 @@ def test_vectors_from_before_they_were_recorded_are_the_first_ones_that_is_named
     )
     assert pair.other_vectors() is None
     assert recorded(qdrant) is None, "a question records nothing"
-    assert VectorWriter(LengthEmbedder("old"), document_store=pair).complete(TENANT)["warnings"] == []
+    assert VectorWriter(FakeEmbedder("old", dimensions=2), document_store=pair).complete(TENANT)["warnings"] == []
     assert recorded(qdrant) == "old"
     assert "`old` and not with `new`" in pair.other_vectors("new")
 
@@ -95,8 +82,8 @@ def test_a_question_of_another_embedder_finds_no_vectors_and_is_told_so(vectors,
 def test_an_upgrade_makes_all_vectors_anew_once(pair):
     children = [child(number, embedding=None, content="x" * number) for number in range(1, 7)]
     pair.write_documents(children, ALL)
-    assert VectorWriter(LengthEmbedder("old"), document_store=pair).complete(TENANT)["written"] == 6
-    new = LengthEmbedder("new")
+    assert VectorWriter(FakeEmbedder("old", dimensions=2), document_store=pair).complete(TENANT)["written"] == 6
+    new = FakeEmbedder("new", dimensions=2)
     writer = VectorWriter(new, document_store=pair)
     refused = writer.complete(TENANT)
     assert (refused["written"], refused["missing"], len(refused["warnings"])) == (0, 0, 1)
@@ -107,7 +94,7 @@ def test_an_upgrade_makes_all_vectors_anew_once(pair):
 
 def test_an_upgrade_that_breaks_off_goes_on(pair, monkeypatch):
     pair.write_documents([child(number, embedding=None) for number in range(6)], ALL)
-    VectorWriter(LengthEmbedder("old"), document_store=pair).complete(TENANT)
+    VectorWriter(FakeEmbedder("old", dimensions=2), document_store=pair).complete(TENANT)
     monkeypatch.setattr("shiguan.stores.cluster.qdrant_store._DELETED", 2)
     client, deleted = pair.vectors.server.client(), []
     real = client.delete
@@ -118,7 +105,7 @@ def test_an_upgrade_that_breaks_off_goes_on(pair, monkeypatch):
         deleted.append(real(*arguments, **options))
 
     monkeypatch.setattr(client, "delete", delete)
-    writer = VectorWriter(LengthEmbedder("new"), document_store=pair)
+    writer = VectorWriter(FakeEmbedder("new", dimensions=2), document_store=pair)
     with pytest.raises(KeyboardInterrupt):
         writer.complete(TENANT, replace_others=True)
     monkeypatch.setattr(client, "delete", real)
@@ -140,9 +127,9 @@ def test_two_processes_that_embed_the_same_file_share_the_work(pair, monkeypatch
     """The second begins while the first embeds its first slice, and is done with all before that one goes on."""
     monkeypatch.setattr(vector_writer, "_SLICE", 4)
     pair.write_documents([child(number, embedding=None) for number in range(40)], ALL)
-    second = LengthEmbedder()
+    second = FakeEmbedder(dimensions=2)
     others = [VectorWriter(second, document_store=pair)]
-    first = LengthEmbedder(before=lambda: others and others.pop().complete(TENANT))
+    first = FakeEmbedder(dimensions=2, before=lambda: others and others.pop().complete(TENANT))
     result = VectorWriter(first, document_store=pair).complete(TENANT)
     assert (result["written"], len(first.embedded), len(second.embedded)) == (4, 4, 40)
     assert pair.list_ids_without_vector(TENANT) == []
