@@ -3,6 +3,7 @@
 import codecs
 import io
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ from haystack.dataclasses import ByteStream
 
 from shiguan.errors import SourceError
 from shiguan.resources import read_patterns, read_table
+from shiguan.text.passages import changed
 
 logger = logging.getLogger(__name__)
 
@@ -89,7 +91,7 @@ class Converter:
             try:
                 with opened(source, name) as file:
                     stream = ByteStream(file.read(), meta=own | ({"file_path": path} if path else {}))
-                documents += self._read(stream, name, reports)
+                documents += _told_apart(self._read(stream, name, reports))
             except MemoryError:
                 raise
             except Exception as error:
@@ -102,6 +104,16 @@ class Converter:
     def _read(self, source: ByteStream, name: str, reports: Reports) -> list[Document]:
         """Read a file's content with its meta, and its name for people."""
         raise NotImplementedError
+
+
+def _told_apart(documents: list[Document]) -> list[Document]:
+    """Give what a section repeats word for word ids of its own: joiners and stores keep one document of each id."""
+    times = Counter[str]()
+    for at, document in enumerate(documents):
+        times[document.id] += 1
+        if (number := times[document.id]) > 1:
+            [documents[at]] = changed([document], [{"id": f"{document.id}-{number}"}])
+    return documents
 
 
 def left_out_sentence(source: str, parts: Mapping[str, int], advice: str = "") -> str:
