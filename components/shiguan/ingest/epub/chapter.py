@@ -19,7 +19,7 @@ from shiguan.ingest.epub.pictures import (
     readable_tex,
     repeats_formula_beside,
 )
-from shiguan.ingest.epub.roles import Roles, is_data_table, is_hidden, is_line_group, words_set_apart
+from shiguan.ingest.epub.roles import ADDED, Roles, is_data_table, is_hidden, is_line_group, words_set_apart
 from shiguan.ingest.epub.sections import MAX_HEADING, SectionTracker
 from shiguan.ingest.epub.trees import (
     BLOCK_ELEMENTS,
@@ -50,11 +50,7 @@ _CELLS, _SMALL, _SHORT_ALT = frozenset(("td", "th")), frozenset(("small", "font"
 _RAISED = re.compile(r"[\[(（]?\s*([-−–+]?\d{1,4})(?:\s*[,，、;–-]\s*(\d{1,4}))*\s*[\])）]?")
 _STAR = re.compile(r"[\[(（]?\s*[*†‡§¶#※＊∗]{1,4}\s*[\])）]?")
 _BASE = re.compile(r"(?<![^\W\d_])[A-Za-z]{1,2}$|(?<![\d.,])10$")
-# What a wiki, a program for formulas or one that reads aloud adds to the text of a page.
-_ADDED = frozenset(
-    "mw-editsection inline-template noprint mathjax_preview margin-toggle sr-only visually-hidden visuallyhidden "
-    "screen-reader-text".split()
-)
+_JUDGED = frozenset("case default title desc nav".split())  # whatever their attributes
 _TEX_SCRIPT, _BRACES = re.compile(r"math/tex\b"), re.compile(r"[{}\s]+")
 
 
@@ -107,7 +103,8 @@ class ChapterReader:
     def _open(self, element: Element, path: str, cfi: str, parent: Frame) -> Frame:
         name = str(element.tag)
         # Like `dataclasses.replace`, which would take a third of the time for a book.
-        frame = Frame(**(vars(parent) | {"element": element, "path": path, "cfi": cfi}))
+        frame = object.__new__(Frame)
+        vars(frame).update(vars(parent), element=element, path=path, cfi=cfi)
         drawn = name == "svg" and parent.element.tag == "mjx-container"  # a formula as a drawing, within a sentence
         if frame.uncounted or drawn or name in UNCOUNTED_ELEMENTS:
             if name == "script" and frame.shown and _TEX_SCRIPT.match(element.get("type", "")):
@@ -142,7 +139,7 @@ class ChapterReader:
             self._image(element, frame)
         elif frame.shown and self._formula and self._repeats_formula(element):
             frame.muted = True
-        elif is_numerator(element) and self._block is not None and short_text(element).isdecimal():
+        elif self._block is not None and is_numerator(element) and short_text(element).isdecimal():
             # "2<sup>2</sup>⁄<sub>3</sub>" is not 22⁄3.
             self._gap = self._gap or (" " if self._block.ending[-1:].isdecimal() else "")
         elif name in ("sup", "span", "a") and self._block is not None and (name == "a" or is_raised(element)):
@@ -239,7 +236,9 @@ class ChapterReader:
         elif element in self.notes.marks:
             # The text of a note that stands in the sentence itself is put there as a note.
             frame.muted = frame.muted or is_mark(element) or self.notes.marks[element].element is element
-        elif is_number(element) or tokens(element, "class") & _ADDED:
+        elif not (element.attrib or frame.left_out or name in _JUDGED):
+            return  # as are most
+        elif is_number(element) or tokens(element, "class") & ADDED:
             frame.muted = True
         elif name in ("case", "default") or element.get("aria-hidden") == "true":
             frame.muted = frame.muted or repeats_formula_beside(element)

@@ -17,6 +17,11 @@ KEPT = frozenset(
     "epigraph dedication preface foreword introduction prologue epilogue chapter part doc-epigraph "
     "doc-dedication".split()
 )
+# The classes of what a wiki, a program for formulas or one that reads aloud adds to the text of a page.
+ADDED = frozenset(
+    "mw-editsection inline-template noprint mathjax_preview margin-toggle sr-only visually-hidden visuallyhidden "
+    "screen-reader-text".split()
+)
 _UNSHOWN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
 _CONTROLS = frozenset(("button", "select", "textarea", "input"))
 # Of these fields nobody reads the value.
@@ -165,9 +170,10 @@ def is_data_table(table: Element) -> bool:
 
 def _kind_by_class(element: Element) -> str:
     """Return the kind of an element by its class, unless its text shows otherwise."""
-    kind = kind_of(tokens(element, "class"), "classes")
-    text = ""
-    for piece in element.itertext() if kind else ():
+    text, kind = "", kind_of(tokens(element, "class"), "classes")
+    if not kind:
+        return ""
+    for piece in element.itertext():
         text += " " + str(piece).strip()
         if len(text) > cues()[kind]["most"]:
             return ""

@@ -259,6 +259,8 @@ def element_text(element: Element, instead: Callable[[Element], str | None] = la
 
 def short_text(element: Element) -> str:
     """Return the text of an element that may be a mark; of one of many parts only the beginning, and an ellipsis."""
+    if not len(element) and element.tag not in UNCOUNTED_ELEMENTS:
+        return " ".join(visible(element.text or "").split())
     pieces = list(islice(_pieces(element), _MOST_PIECES + 1))
     if len(pieces) > _MOST_PIECES:
         pieces.append("…")
