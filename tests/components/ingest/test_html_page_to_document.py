@@ -165,6 +165,31 @@ def test_what_is_shown_as_a_line_of_its_own_is_one(body, text):
     assert [document.content for document in result["documents"]] == [text, "End."]
 
 
+ITEMS = "<span>Born</span><b>1809</b>"
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (f"<div style='display: flex'>{ITEMS}</div>", "Born\n1809"),
+        (f"<div style='display:inline-grid'>{ITEMS}</div>", "Born\n1809"),
+        (f"<div style='display:inline'>{ITEMS}</div>", "Born1809"),
+        (f"<div class='x row'>{ITEMS}</div>", "Born\n1809"),
+        (f"<div class='rows'>{ITEMS}</div>", "Born1809"),
+        (f"<div class='row' style='color:red'>{ITEMS}</div>", "Born\n1809"),
+        (f"<ul class='toc'><li>{ITEMS}</li></ul>", "Born\n1809"),
+        (f"<ul><li>{ITEMS}</li></ul>", "Born1809"),
+        (f"<div class='row'><span>{ITEMS}</span></div>", "Born1809"),
+        ("<div class='row'>Born<span>1809</span>in <i>Kent</i></div>", "Born\n1809\nin\nKent"),
+        ("<div class='hint'>Born<span>1809</span></div>", "Born1809"),
+    ],
+)
+def test_the_boxes_of_a_row_are_not_joined(body, text):
+    style = "@media print{.row{display:flex}} .top, .toc > li{gap:1em;display : grid} .hint:hover{display:flex}"
+    result = read(f"<html><head><style>{style}</style></head><body>{body}<p>End.</p></body></html>")
+    assert [document.content for document in result["documents"]] == [text, "End."]
+
+
 def test_the_words_of_a_heading_or_a_note_in_lines_of_their_own_are_not_joined():
     lines = "<span style='display:block'>The</span><span style='display:block'>siege</span>"
     note = f"<aside id='n' role='doc-footnote'>1 {lines} fell.</aside>"
