@@ -49,6 +49,11 @@ WRITTEN = {
     "a gap: wall<sup>14</sup>": "a gap: wall^14",
     "(a+b)<sup>2</sup>": "(a+b)^2",
     # No number of a note: ordinals, verses, isotopes.
+    "2<sup>n</sup>, 2<sup>n + 1</sup>, e<sup>-x</sup>, x<sup>n</sup>, (1 + r)<sup>t</sup>.": (
+        "2^n, 2^(n + 1), e^-x, x^n, (1 + r)^t."
+    ),
+    "with 150,000<sup>a</sup> men, 9,000<sup>b,c</sup> fell": "with 150,000^a men, 9,000^b,c fell",
+    "the 2<sup>e</sup> M<sup>r</sup> at n<sup>o</sup> 4<sup>to</sup>, w<sup>ch</sup>": "the 2e Mr at no 4to, wch",
     "the 19<sup>th</sup> day": "the 19th day",
     "so. <sup>2</sup>And then": "so. 2And then",
     "of <sup>14</sup>C": "of 14C",

@@ -16,6 +16,7 @@ from shiguan.ingest.epub.pictures import (
     formula_text,
     is_placeholder,
     picture_formula,
+    power,
     readable_tex,
     repeats_formula_beside,
 )
@@ -73,8 +74,7 @@ class ChapterReader:
     pages: Mapping[Element, str]
     blocks: list[Block] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
-    # Numbers of notes that were left out, because it is not known which notes these are.
-    lost_marks: int = 0
+    lost_marks: int = 0  # numbers of notes that were left out: it is not known which notes these are
     # The page that began last, and the alternative text of the last formula.
     _page: str = ""
     _formula_words: str = ""
@@ -117,9 +117,8 @@ class ChapterReader:
         stated = element.get(_XML_LANG) or element.get("xml:lang") or element.get("lang") or ""
         frame.language = primary_language(stated) or frame.language
         self._judge(element, name, frame)
-        for key in ("id", "name"):
-            if element_id := element.get(key):
-                self.sections.start_element(element_id)
+        for element_id in filter(None, map(element.get, ("id", "name"))):
+            self.sections.start_element(element_id)
         if frame.is_block:
             self._boundary(frame, parent, entering=True)
             frame.start = self._position + 1 if self._position else 0
@@ -152,8 +151,7 @@ class ChapterReader:
             self._formula = formula_text(element), element_text(element)
             self._put(self._formula[0], frame)
             self._formula_words = " ".join(element.get("alttext", "").split())
-            # Its letters count for anchors, but must not be repeated in a block.
-            frame.muted = True
+            frame.muted = True  # its letters count for anchors, but must not be repeated in a block
 
     def _repeats_formula(self, element: Element) -> bool:
         """Return whether an element right after a formula shows the same, for programs that cannot show formulas."""
@@ -173,20 +171,23 @@ class ChapterReader:
         """Keep a raised or linked number or star apart from what it follows: a note's goes, an exponent is written."""
         text = short_text(element)
         found, is_star = _RAISED.fullmatch(text), _STAR.fullmatch(text)
+        ending = "" if self._block is None or self._gap or not frame.shown else self._block.ending
         if not (found or is_star):
+            if raised and (written := power(ending, text)):
+                self._put(written, frame)
+                frame.muted = True
             return
         number = int(found[1]) if found and found[1].isdecimal() else 0
         follows = number == 1 or (number > 0 and self._last_number <= number <= self._last_number + 1)
         if found and follows and (raised or element in self.notes.marks):
             self._last_number = int(found[2] or number)
-        ending = "" if self._block is None or self._gap or not frame.shown else self._block.ending
         if not ending.strip():
             return
-        power = raised and number != 1 and _BASE.search(ending)
+        exponent = raised and number != 1 and _BASE.search(ending)
         # After a full stop it may be the number of the verse that follows.
         attached = ending[-1].isalnum() or not (element.tail or "")[:1].isalnum()
         no_power = raised and (ending[-1] > "\u2e80" or text[0] in "[(（")  # behind a Han character or in brackets
-        if (follows or is_star or no_power) and not power and attached:
+        if (follows or is_star or no_power) and not exponent and attached:
             self.lost_marks += not (says_mark(element) or frame.heading)
             frame.muted = True
         elif found and (ending[-1].isalnum() or ending[-1] in ")]}"):
