@@ -30,6 +30,10 @@ def test_headings_quotes_and_bold_words_are_kept_and_menus_left_out():
     ("body", "seen", "left_out"),
     [
         ('<p>He rose<span style="DISPLAY : none">hidden</span> then.</p>', "He rose then.", {"hidden text": 6}),
+        ("<p>He <del>fell</del><ins>rose</ins> then.</p>", "He rose then.", {"deleted text": 4}),
+        ("<p>He <s>fell</s> <u>rose</u> then.</p>", "He fell rose then.", None),
+        ("<p>A.</p><del><p>Gone.</p></del>", "A.", {"deleted text": 5}),
+        ("<h1>The <del>War</del> Siege</h1><p>A.</p>", "A.", {"deleted text": 3}),
         ("<div hidden><p>Gone.</p></div><p hidden='until-found'>He rose.</p>", "He rose.", {"hidden text": 5}),
         ('<p>Here<span class="sr-only"> (new)</span>, <i class="Visually-Hidden">skip</i>.</p>', "Here, .", None),
         ('<p>He rose.<sup class="noprint Inline-Template">[<i>by whom?</i>]</sup></p>', "He rose.", None),

@@ -51,7 +51,7 @@ _CELLS, _SMALL, _SHORT_ALT = frozenset(("td", "th")), frozenset(("small", "font"
 _RAISED = re.compile(r"[\[(（]?\s*([-−–+]?\d{1,4})(?:\s*[,，、;–-]\s*(\d{1,4}))*\s*[\])）]?")
 _STAR = re.compile(r"[\[(（]?\s*[*†‡§¶#※＊∗]{1,4}\s*[\])）]?")
 _BASE = re.compile(r"(?<![^\W\d_])[A-Za-z]{1,2}$|(?<![\d.,])10$")
-_JUDGED = frozenset("case default title desc nav".split())  # whatever their attributes
+_JUDGED = frozenset("case default title desc nav del".split())  # whatever their attributes
 _TEX_SCRIPT, _BRACES = re.compile(r"math/tex\b"), re.compile(r"[{}\s]+")
 
 

@@ -90,6 +90,8 @@ class Roles:
 
     def leaves_out(self, element: Element, href: str) -> str:
         """Return the kind of an element that is not text of the book, or nothing."""
+        if element.tag == "del":
+            return "deleted text"
         types = tokens(element, "type", "role")
         if element.tag == "nav" and (not self._include or types & {"landmarks", "page-list"}):
             return "contents"
