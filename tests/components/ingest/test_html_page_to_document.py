@@ -48,6 +48,12 @@ def test_headings_quotes_and_bold_words_are_kept_and_menus_left_out():
         ("<p>He<input type='HIDDEN' value='token'>re<input type=checkbox value=on>.</p>", "Here.", None),
         ("<p>Name <input>.</p>", "Name .", None),
         ("Play<video><p>No films</p></video>it, press<button></button>it.", "Play it, press it.", None),
+        (
+            "<p>He rose.</p><iframe srcdoc='&lt;style>p{}&lt;/style>&lt;p>At &lt;b>Fan&lt;/b>yang'>No frames</iframe>",
+            "He rose.",
+            {"frames": 10},
+        ),
+        ("<p>He rose.</p><iframe src='map.html'>No frames</iframe>", "He rose.", None),
         ("<p>He rose.<button hidden>Send</button><script>s</script></p>", "He rose.", None),
         ('<div role="navigation"><h3>More</h3><p>Index</p></div><p>He rose.</p>', "He rose.", {"menu": 9}),
     ],

@@ -111,7 +111,7 @@ class ChapterReader:
                 self._put_tex(readable_tex(element.text or ""), frame)
             elif frame.shown and (words := words_set_apart(element)) is not None:
                 self._gap = self._gap or " "
-                self.left_out["controls of forms"] += len(words)
+                self.left_out["frames" if name == "iframe" else "controls of forms"] += len(words)
             frame.uncounted = True
             return frame
         stated = element.get(_XML_LANG) or element.get("xml:lang") or element.get("lang") or ""

@@ -9,7 +9,7 @@ from pathlib import Path
 from shiguan.ingest.epub.lists import is_contents
 from shiguan.ingest.epub.notes import BookFile
 from shiguan.ingest.epub.package import Package
-from shiguan.ingest.epub.trees import BLOCK_ELEMENTS, Element, element_text, tokens
+from shiguan.ingest.epub.trees import BLOCK_ELEMENTS, Element, element_text, parse_xhtml, tokens
 from shiguan.resources import read_patterns
 
 # Roles of text that may be inside such a part, like an epigraph on a title page.
@@ -120,9 +120,12 @@ def is_hidden(element: Element) -> bool:
 
 
 def words_set_apart(element: Element) -> str | None:
-    """Return the words of a control, or of a film none, that stands between those around it; None for any other."""
+    """Return the words of a control or a frame, of a film none, that stands among those around; None for any other."""
     if element.tag not in _APART or is_hidden(element) or tokens(element, "type") & _WORDLESS:
         return None
+    if page := element.get("srcdoc"):
+        root, _ = parse_xhtml(page.encode("utf-8", "replace"))
+        return element_text(root) if root is not None else ""
     words = element.get("value", "") if element.tag == "input" else "".join(map(str, element.itertext()))
     return " ".join(words.split()) if element.tag in _CONTROLS else ""
 
