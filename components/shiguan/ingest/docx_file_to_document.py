@@ -318,14 +318,14 @@ class _DocxReader:
         self._font = "" if fonts is None else value(fonts, "ascii")
         stated = value_at(run, "rPr/vertAlign")
         raised = stated == "superscript" if stated else style.raised
-        height = value_at(run, "rPr/position")
-        raised = raised or (height.isdecimal() and int(height[:4]) >= _RAISED)
-        if not raised:
+        raised = raised or int("0" + re.sub(r"\D.*", "", value_at(run, "rPr/position"))[:4]) >= _RAISED
+        name = "sup" if raised else "sub" if stated == "subscript" else "s" * (run.find("rPr/strike") is not None)
+        if not name:
             self._inline(run, out, boxes)
-        elif not self._words and last_tag(out) == "sup":  # a number may be in several runs
+        elif not self._words and last_tag(out) == name:  # a number may be in several runs
             self._fill(out[-1], run, boxes)
         else:
-            self._fill(self._add(out, "sup"), run, boxes)
+            self._fill(self._add(out, name), run, boxes)
 
     def _mark(self, kind: str, note_id: str, out: Element) -> None:
         if (kind, note_id) not in self._notes:

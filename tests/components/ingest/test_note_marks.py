@@ -84,6 +84,25 @@ def test_any_other_class_or_style_raises_no_number(mark):
     assert text(page(f"<p>In 755<span {mark}>1</span>.</p>")) == "In 7551."
 
 
+@pytest.mark.parametrize(
+    ("body", "seen"),
+    [
+        ("log<sub>2</sub>8 and 1010<sub>2</sub> in 755", "log2 8 and 1010_2 in 755"),
+        ("now <s>10</s>5, not 3<strike>8</strike>", "now 10 5, not 3 8"),
+        ("<sup>235</sup><sub>92</sub>U", "235_92U"),
+        ("H<sub>2</sub>O, C<sub>60</sub>H, a<sub>1</sub>, x<sub>n</sub>2, <s>a</s>5", "H2O, C60H, a1, xn2, a5"),
+    ],
+)
+def test_a_lowered_or_struck_number_never_joins_another(body, seen):
+    assert text(page(f"<p>{body}</p>")) == seen
+
+
+def test_a_lowered_or_struck_number_of_a_word_file_never_joins_another():
+    parts = [run("In base 10"), run("2", '<w:vertAlign w:val="subscript"/>'), run(", for "), run("10", "<w:strike/>")]
+    builder = DocxBuilder(paragraph(*parts, run("5")))
+    assert text(DocxFileToDocument().run([ByteStream(builder.build())])) == "In base 10_2, for 10 5"
+
+
 def test_a_number_raised_by_a_style_sheet_is_a_raised_number():
     css = "p{margin:0} @media screen { a, .Override-3 , i.x { vertical-align : super } .year{color:red} }"
     body = '<p>In 755<span class="override-3">1</span> with <span class="year">7</span>.</p>'

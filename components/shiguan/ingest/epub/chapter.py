@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from shiguan.ingest.epub.blocks import Block, BlockBuilder, Frame, TableRows, item_label, note_block
+from shiguan.ingest.epub.blocks import Block, BlockBuilder, Frame, TableRows, gap_after_digit, item_label, note_block
 from shiguan.ingest.epub.lists import link_lists
 from shiguan.ingest.epub.notes import NOTE_LISTS, BookFile, NoteIndex, is_mark, is_numerator, is_raised, says_mark
 from shiguan.ingest.epub.package import primary_language
@@ -45,8 +45,8 @@ _LISTS = frozenset("ul ol dl menu dir list".split())
 _NO_HEADINGS = frozenset("blockquote figure table".split())
 _HEADING, _XML_LANG = re.compile(r"h[1-6]$"), "{http://www.w3.org/XML/1998/namespace}lang"
 # Up to so many characters lists, verse and tables are kept together; sections nested deeper are beside one another.
-_MAX_LINES, _DEEPEST = 2000, 30
-_CELLS, _SMALL, _SHORT_ALT = frozenset(("td", "th")), frozenset(("small", "font")), 2
+_MAX_LINES, _DEEPEST, _SHORT_ALT = 2000, 30, 2
+_CELLS, _SMALL, _LOWERED = frozenset(("td", "th")), frozenset(("small", "font")), frozenset(("sub", "s", "strike"))
 # A number that may be that of a note or an exponent; and what an exponent may follow: 10², km², x².
 _RAISED = re.compile(r"[\[(（]?\s*([-−–+]?\d{1,4})(?:\s*[,，、;–-]\s*(\d{1,4}))*\s*[\])）]?")
 _STAR = re.compile(r"[\[(（]?\s*[*†‡§¶#※＊∗]{1,4}\s*[\])）]?")
@@ -102,9 +102,7 @@ class ChapterReader:
 
     def _open(self, element: Element, path: str, cfi: str, parent: Frame) -> Frame:
         name = str(element.tag)
-        # Like `dataclasses.replace`, which would take a third of the time for a book.
-        frame = object.__new__(Frame)
-        vars(frame).update(vars(parent), element=element, path=path, cfi=cfi)
+        frame = parent.inner(element, path, cfi)
         drawn = name == "svg" and parent.element.tag == "mjx-container"  # a formula as a drawing, within a sentence
         if frame.uncounted or drawn or name in UNCOUNTED_ELEMENTS:
             if name == "script" and frame.shown and _TEX_SCRIPT.match(element.get("type", "")):
@@ -138,9 +136,9 @@ class ChapterReader:
             self._image(element, frame)
         elif frame.shown and self._formula and self._repeats_formula(element):
             frame.muted = True
-        elif self._block is not None and is_numerator(element) and short_text(element).isdecimal():
+        elif (name in _LOWERED or is_numerator(element)) and short_text(element)[:1].isdecimal():
             # "2<sup>2</sup>⁄<sub>3</sub>" is not 22⁄3.
-            self._gap = self._gap or (" " if self._block.ending[-1:].isdecimal() else "")
+            self._gap = self._gap or gap_after_digit(self._block, "_" if name == "sub" else " ")
         elif name in ("sup", "span", "a") and self._block is not None and (name == "a" or is_raised(element)):
             self._number(element, frame, raised=name != "a")
         elif name in _SMALL and self._block is not None and self._block.ending[-1:].isdecimal():
@@ -207,8 +205,7 @@ class ChapterReader:
             frame.kind = "quote" if frame.kind == "text" else frame.kind
             frame.lines = frame if parent.lines is not None or is_line_group(element) else None
             return
-        if name in BREAKS_LINES:
-            frame.lines = None
+        frame.lines = None if name in BREAKS_LINES else frame.lines
         if name in ("figcaption", "caption") or "caption" in tokens(element, "class"):
             frame.kind, frame.table, frame.lines = "caption", None, None
         elif name == "table":
@@ -256,6 +253,8 @@ class ChapterReader:
         note = self.notes.marks.get(element)
         if note is not None and parent.shown and not note.placed:
             self._open_block(parent, self._next_position()).add_note(note, self.notes.text_of(note))
+        if element.tag in _LOWERED and (element.tail or "")[:1].isdecimal():
+            self._gap = self._gap or gap_after_digit(self._block, " ")
         if element.tag == "q" and frame.shown and not is_quoted(element):
             self._put("”", parent)
         if not frame.is_block:
