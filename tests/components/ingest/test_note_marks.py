@@ -112,6 +112,12 @@ def test_a_number_raised_by_a_style_sheet_is_a_raised_number():
     assert text(result) == "In 755 with 7."
 
 
+def test_the_style_sheet_in_a_chapter_is_that_of_the_chapter_alone():
+    body = '<div class="row"><span>In 755</span><span class="n">1</span></div>'
+    style = "<style>.row{display:flex} .m{color:red}</style>"
+    assert text(book(style + body, body)) == "In 755\n1\nIn 7551"
+
+
 def test_a_raised_number_that_cannot_be_an_exponent_is_that_of_a_note():
     body = "<p>安禄山<sup>12</sup>起兵<sup>[20]</sup>。In 755<sup>[31]</sup> f<sup>(2)</sup> and 7<sup>8</sup>.</p>"
     assert text(page(body)) == "安禄山起兵。In 755 f^(2) and 7^8."

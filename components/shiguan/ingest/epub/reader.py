@@ -50,8 +50,7 @@ def page_documents(
     try:
         if not isinstance(root, Element):
             raise SourceError(name, "the page cannot be read", _NEXT_STEP)
-        sheets = "\n".join(style.text or "" for style in root.iter("style"))
-        mark_styled(root, styled_classes(sheets, RAISED), boxes_of(sheets))
+        _apply_own_sheets(root)
         blocks = _blocks(package, [BookFile("", 0, root)], include=False)
     except SourceError as error:
         next_step = "Check that it holds text and not only scripts or pictures"
@@ -98,6 +97,11 @@ def _sheets(archive: SafeArchive) -> Iterator[str]:
             continue  # it costs a book nothing but the places of its notes
 
 
+def _apply_own_sheets(root: Element) -> None:
+    sheets = "\n".join(style.text or "" for style in root.iter("style"))
+    mark_styled(root, styled_classes(sheets, RAISED), boxes_of(sheets))
+
+
 def _files(archive: SafeArchive, package: Package) -> Iterator[BookFile]:
     sheets = "\n".join(_sheets(archive))
     styled, boxes = styled_classes(sheets, RAISED), boxes_of(sheets)
@@ -114,6 +118,7 @@ def _files(archive: SafeArchive, package: Package) -> Iterator[BookFile]:
         if problems:
             package.warnings.append(f"{package.source}: `{href}` was mended: {faults}.")
         mark_styled(root, styled, boxes)
+        _apply_own_sheets(root)
         yield BookFile(href, position, root, linear, "" if problems else f"{package.cfi}/{2 * position + 2}!")
 
 
