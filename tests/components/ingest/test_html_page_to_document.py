@@ -214,6 +214,22 @@ def test_a_page_without_text_is_named(page):
     assert (entry["source"], entry["cause"]) == ("a.html", "no text was found in it")
 
 
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [
+        (
+            "<tr><td>Kucha<br>(Anxi)</td><td>9<br/><br/>li</td></tr><tr><td>Merv</td></tr>",
+            ["Kucha (Anxi) | 9 li\nMerv"],
+        ),
+        ("<tr><td>Kucha</td><td><span style='display:block'>9</span>li</td></tr>", ["Kucha | 9 li"]),
+        ("<tr><td>Kucha<br>(Anxi)</td></tr><tr><td>Merv</td></tr>", ["Kucha\n(Anxi)", "Merv"]),
+    ],
+)
+def test_a_row_of_a_table_is_one_line(rows, text):
+    result = read(f"<html><body><table>{rows}</table></body></html>")
+    assert [document.content for document in result["documents"]] == text
+
+
 TABLES = {
     "<tr><td rowspan=2>Kucha</td><td>747</td></tr><tr><td>748</td></tr><tr><td>Merv</td><td>9</td></tr>": (
         "Kucha | 747\nKucha | 748\nMerv | 9"

@@ -301,7 +301,7 @@ class ChapterReader:
         self._space = True
         name = str(frame.element.tag)
         if name == "br" or name not in BLOCK_ELEMENTS:
-            self._gap = "\n"
+            self._gap = self._gap or " " if parent.table else "\n"
             return
         if parent.heading:
             self._gap = self._gap or " "
