@@ -25,18 +25,17 @@ _MOST_BYTES = 256 * 1024 * 1024
 # The part that holds the text; some programs number it.
 _MAIN = re.compile(r"word/document\d*\.xml", re.IGNORECASE)
 _NOTES = {kind: re.compile(rf"word/{kind}s\d*\.xml", re.IGNORECASE) for kind in ("footnote", "endnote")}
-_STYLES = re.compile(r"word/styles\d*\.xml", re.IGNORECASE)
-_NUMBERING = re.compile(r"word/numbering\d*\.xml", re.IGNORECASE)
-_CORE = re.compile(r"docProps/core\.xml", re.IGNORECASE)
+_STYLES, _NUMBERING = (re.compile(rf"word/{name}\d*\.xml", re.IGNORECASE) for name in ("styles", "numbering"))
+_PACKAGE, _CORE = "_rels/.rels", re.compile(r"docProps/core\.xml", re.IGNORECASE)
 # Parts of the file with text of their own that is not read.
 _OTHER_PARTS = {
     "headers and footers": re.compile(r"word/(?:header|footer)\d*\.xml", re.IGNORECASE),
     "comments": re.compile(r"word/comments\d*\.xml", re.IGNORECASE),
+    "other texts": _MAIN,
     "charts and diagrams": re.compile(r"word/(?:charts/chart|diagrams/data)\d*\.xml", re.IGNORECASE),
 }
 _LINKS = re.compile(r"word/_rels/document\d*\.xml\.rels", re.IGNORECASE)
-_HEADING = re.compile(r"heading ([1-9])", re.IGNORECASE)
-_QUOTES = frozenset(("quote", "intense quote", "block text"))
+_HEADING, _QUOTES = re.compile(r"heading ([1-9])", re.IGNORECASE), frozenset(("quote", "intense quote", "block text"))
 _TITLE, _DEEPEST_HEADING, _MOST_BASES = -1, 6, 12  # styles that are based on one another may form a circle
 _RAISED = 4  # half points; less only puts a line straight
 # Names in the trees of `parse_part`: those of WordprocessingML are bare, others have a prefix.
@@ -64,11 +63,12 @@ class DocxFileToDocument(Converter):
 
     def _read(self, source: ByteStream, name: str, reports: Reports) -> list[Document]:
         archive = SafeArchive(source.data, source=name)
-        if (main := next(filter(_MAIN.fullmatch, archive.names), None)) is None:
+        if not (mains := list(filter(_MAIN.fullmatch, archive.names))):
             raise SourceError(name, "it is a zip archive, but not a DOCX", "Save it as DOCX in a word processor")
-        reader = _DocxReader(archive)
+        named = archive.read(_PACKAGE, _MOST_BYTES).lower() if _PACKAGE in archive.names and mains[1:] else b""
+        reader = _DocxReader(archive, next((name for name in mains if name.lower().encode() in named), mains[0]))
         try:
-            page = reader.page(reader.part(main))
+            page = reader.page()
         except RecursionError as error:
             raise SourceError(name, "its tables or boxes are nested hundreds of levels deep", _DAMAGED) from error
         left_out = reader.left_out()
@@ -90,10 +90,10 @@ class _Style(NamedTuple):
 class _DocxReader:
     """Walks through the trees of a Word file and writes them as one page, of which notes are spliced like a book's."""
 
-    def __init__(self, archive: SafeArchive) -> None:
-        self._archive = archive
+    def __init__(self, archive: SafeArchive, main: str) -> None:
+        self._archive, self._main = archive, main
         self._left_out: Counter[str] = Counter()
-        self._lost_notes, self._font = 0, ""
+        self._lost_notes, self._linked, self._font = 0, 0, ""
         # Characters of text elements that were met, in the text and the notes, and that were read or left out.
         self._all = self._done = 0
         self._definitions = {value(s, "styleId"): s for s in self._children(_STYLES, "style")}
@@ -103,8 +103,7 @@ class _DocxReader:
             (kind, value(note, "id")): note for kind, name in _NOTES.items() for note in self._children(name, kind)
         }
         self._marked: dict[tuple[str, str], str] = {}
-        # Words that wait to be written into the element that is open.
-        self._words: list[str] = []
+        self._words: list[str] = []  # that wait to be written into the element that is open
         # Where the words of each open field go: into its instruction, then to where it stands; None is the text.
         self._fields: list[list[str] | None] = [None]
         # The paragraph that goes on: the mark between it and the next was deleted, or it is the next one's initial.
@@ -123,9 +122,9 @@ class _DocxReader:
         work = work_of({"title": given.get("title"), "author": given.get("creator")})
         return {"title": work.get("title", ""), "work": work} if work else {}
 
-    def page(self, root: Element) -> Element:
+    def page(self) -> Element:
         """Write the text and, after it, the notes that it refers to."""
-        page = etree.Element("html")
+        page, root = etree.Element("html"), self.part(self._main)
         body = etree.SubElement(page, "body")
         self._all += length(root)
         self._blocks(root, body)
@@ -144,18 +143,23 @@ class _DocxReader:
             yield left_out_sentence(self._archive.source, left_out)
         if self._lost_notes:
             yield f"{self._archive.source}: {self._lost_notes:,} note marks lead to no note; they were left out."
+        if self._linked:
+            yield f"{self._archive.source}: its text goes on in {self._linked:,} linked documents, which were not read."
 
     def left_out(self) -> Counter[str]:
         """Count what was not read: marked so in the text, in parts of its own, or in elements that are not known."""
         left_out = self._left_out.copy()
         for kind, pattern in _OTHER_PARTS.items():
-            for name in filter(pattern.fullmatch, self._archive.names):
+            for name in filter(pattern.fullmatch, set(self._archive.names) - {self._main}):
                 root = parse_part(self._archive.read(name, _MOST_BYTES))
                 left_out[kind] += 0 if root is None else length(root, *TEXTS, "o_v")
         for link in self._children(_LINKS, "o_Relationship"):
             name = posixpath.normpath(posixpath.join("word", link.get("Target", "")).lstrip("/"))
-            if link.get("Type", "").endswith("/aFChunk") and name in self._archive.names:
+            inserted = link.get("Type", "").endswith(("/aFChunk", "/subDocument"))
+            if inserted and name in self._archive.names:
                 left_out["inserted files"] += len(self._archive.read(name, _MOST_BYTES))
+            else:
+                self._linked += inserted
         left_out["elements that are not known"] += self._all - self._done
         return +left_out
 
@@ -314,14 +318,14 @@ class _DocxReader:
         self._font = "" if fonts is None else value(fonts, "ascii")
         stated = value_at(run, "rPr/vertAlign")
         raised = stated == "superscript" if stated else style.raised
-        height = value_at(run, "rPr/position")
-        raised = raised or (height.isdecimal() and int(height[:4]) >= _RAISED)
-        if not raised:
+        raised = raised or int("0" + re.sub(r"\D.*", "", value_at(run, "rPr/position"))[:4]) >= _RAISED
+        name = "sup" if raised else "sub" if stated == "subscript" else "s" * (run.find("rPr/strike") is not None)
+        if not name:
             self._inline(run, out, boxes)
-        elif not self._words and last_tag(out) == "sup":  # a number may be in several runs
+        elif not self._words and last_tag(out) == name:  # a number may be in several runs
             self._fill(out[-1], run, boxes)
         else:
-            self._fill(self._add(out, "sup"), run, boxes)
+            self._fill(self._add(out, name), run, boxes)
 
     def _mark(self, kind: str, note_id: str, out: Element) -> None:
         if (kind, note_id) not in self._notes:

@@ -3,6 +3,8 @@
 import codecs
 import io
 import re
+import string
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +16,7 @@ from haystack.dataclasses import ByteStream
 
 from shiguan.errors import SourceError
 from shiguan.resources import read_patterns, read_table
+from shiguan.text.passages import changed
 
 logger = logging.getLogger(__name__)
 
@@ -89,7 +92,7 @@ class Converter:
             try:
                 with opened(source, name) as file:
                     stream = ByteStream(file.read(), meta=own | ({"file_path": path} if path else {}))
-                documents += self._read(stream, name, reports)
+                documents += _told_apart(self._read(stream, name, reports))
             except MemoryError:
                 raise
             except Exception as error:
@@ -102,6 +105,16 @@ class Converter:
     def _read(self, source: ByteStream, name: str, reports: Reports) -> list[Document]:
         """Read a file's content with its meta, and its name for people."""
         raise NotImplementedError
+
+
+def _told_apart(documents: list[Document]) -> list[Document]:
+    """Give what a section repeats word for word ids of its own: joiners and stores keep one document of each id."""
+    times = Counter[str]()
+    for at, document in enumerate(documents):
+        times[document.id] += 1
+        if (number := times[document.id]) > 1:
+            [documents[at]] = changed([document], [{"id": f"{document.id}-{number}"}])
+    return documents
 
 
 def left_out_sentence(source: str, parts: Mapping[str, int], advice: str = "") -> str:
@@ -132,6 +145,11 @@ _SAMPLE = 60_000
 _EAST_ASIAN = ("gb18030", "big5hkscs", "euc_jis_2004", "cp932", "cp949")
 _COMMON = read_patterns(Path(__file__).with_name("encodings.yaml"))["common"]
 _LEAST_SHARE = 0.25
+# Where most letters are Cyrillic, Arabic or Hebrew, this share of them is among the commonest small ones.
+_SCRIPTS = ("Windows-1251", "ISO-8859-5", "KOI8-U", "IBM866", "Windows-1256", "ISO-8859-6", "Windows-1255")
+_LETTERS, _LEAST_LETTERS = frozenset("аеиіклнорствاليمنوترةبعיוהלאתמרבשנם"), 0.5
+# A character beyond the first plane as CESU-8 writes it: its two halves, in three bytes each.
+_HALVES = re.compile(rb"\xed[\xa0-\xaf][\x80-\xbf]\xed[\xb0-\xbf][\x80-\xbf]")
 _EAST_ASIAN_LETTER = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af]")
 # Lists of rare names have a twentieth.
 _ENOUGH_LETTERS, _LEAST_COMMON = 30, 0.03
@@ -194,10 +212,17 @@ def decode_text(data: bytes, declared: str = "") -> DecodedText | None:
     for encoding in [*stated, "utf-8"] if b"\x1b" in data else ["utf-8", *stated]:
         if (decoded := _strict(data, encoding)) is not None:
             return decoded
+    if (joined := _strict(_HALVES.sub(_whole, data), "utf-8")) is not None:
+        return joined
     damaged = _lenient(data, "utf-8")
     if damaged and sum(char > "\x7f" for char in damaged.text) > (_LEAST_UTF8 + 1) * damaged.damaged:
         return damaged
-    return _east_asian(data, _strict) or _east_asian(data, _lenient) or _detected(data) or _wide(data)
+    east_asian = _east_asian(data, _strict) or _scripted(data) or _east_asian(data, _lenient)
+    return east_asian or _detected(data) or _wide(data)
+
+
+def _whole(halves: re.Match[bytes]) -> bytes:
+    return halves[0].decode("utf-8", "surrogatepass").encode("utf-16", "surrogatepass").decode("utf-16").encode()
 
 
 def _lenient(data: bytes, encoding: str) -> DecodedText | None:
@@ -252,6 +277,19 @@ def _east_asian(data: bytes, decode: Callable[[bytes, str], DecodedText | None])
     if len(scores) > 1 and scores[0][0] - scores[1][0] < _LEAD and scores[0][1].text != scores[1][1].text:
         return None
     return scores[0][1]
+
+
+def _scripted(data: bytes) -> DecodedText | None:
+    """Choose among encodings with one script beside Latin by the share of the commonest letters; None if it is low."""
+    sample = data[:_SAMPLE]
+    high = len(sample) - len(sample.translate(None, _HIGH))
+    if high < max(_LEAST_UTF8, sum(map(sample.count, string.ascii_letters.encode()))):
+        return None
+    texts = [decoded for name in _SCRIPTS if (decoded := _strict(data, name)) is not None and _is_text(decoded.text)]
+    scores = [(sum(map(decoded.text[:_SAMPLE].count, _LETTERS)) / high, decoded) for decoded in texts]
+    scores.sort(key=lambda score: -score[0])
+    least = max(_LEAST_LETTERS, scores[1][0] + _LEAD if scores[1:] else 0)
+    return scores[0][1] if scores and scores[0][0] >= least else None
 
 
 def has_common_characters(text: str) -> bool:

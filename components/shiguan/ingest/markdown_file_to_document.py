@@ -13,6 +13,7 @@ from haystack.dataclasses import ByteStream
 from markdown_it import MarkdownIt
 from markdown_it.common.utils import escapeHtml
 from markdown_it.rules_block import StateBlock
+from markdown_it.rules_block.table import escapedSplit, getLine, table
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from mdit_py_plugins.deflist import deflist_plugin
@@ -129,6 +130,7 @@ def _markdown() -> MarkdownIt:
         double_inline=True, renderer=lambda tex, _: escapeHtml(readable_tex(tex)),
     )  # fmt: skip
     reader.block.ruler.before("table", "rest", _rest)
+    reader.block.ruler.at("table", _table, {"alt": ["paragraph", "reference"]})
     reader.core.ruler.before("inline", "plain", _plain)
     reader.core.ruler.push("shown", _shown)
     reader.add_render_rule("footnote_ref", _mark)
@@ -147,6 +149,19 @@ def _rest(state: StateBlock, line: int, end: int, silent: bool) -> bool:
     text.content, text.children = _MARKERS.sub("", state.getLines(line, state.line, state.blkIndent, False)), []
     state.push("paragraph_close", "p", -1)
     return True
+
+
+def _table(state: StateBlock, line: int, end: int, silent: bool) -> bool:
+    """Put the cells beyond the columns of the header, which the parser drops, behind the last one."""
+    first = len(state.tokens)
+    found = table(state, line, end, silent)
+    tokens = state.tokens[first:]
+    width = sum(token.type == "th_open" for token in tokens)
+    for cell, _, following in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if cell.type == "inline" and following.type == "tr_close" and cell.map and cell.map[0] > line:
+            row = escapedSplit(getLine(state, cell.map[0]).strip())
+            cell.content = " | ".join([cell.content, *map(str.strip, row[not row[0] :][width:])]).removesuffix(" | ")
+    return found
 
 
 def _plain(state: StateCore) -> None:

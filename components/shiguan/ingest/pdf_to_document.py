@@ -54,8 +54,8 @@ class PDFToDocument(Converter):
             count = len(file)
             own_labels = [page_label(_decoded(file.get_page_label, number)) for number in range(count)]
             title, author = (_decoded(file.get_metadata_value, key) for key in ("Title", "Author"))
-            attached, comments = file.count_attachments(), Counter[str]()
-            read = [_page(file, number, comments) for number in range(count)]
+            attached, skipped = file.count_attachments(), Counter[str]()
+            read = [_page(file, number, skipped) for number in range(count)]
         pages = decode_pages(read)
         bodies, printed = remove_heads(pages.pages)
         text, starts = join_pages(bodies)
@@ -64,7 +64,7 @@ class PDFToDocument(Converter):
             reports.warnings.append(f"{name}: its form (XFA) was not read; print it to a new PDF.")
         if attached:
             reports.warnings.append(f"{name}: {attached:,} attached files were not read.")
-        if left_out := dict(+comments):
+        if left_out := dict(+skipped):
             reports.warnings.append(left_out_sentence(name, left_out))
         if not text and pages.failed:
             raise SourceError(name, _undecoded(pages), _OCR)
@@ -114,20 +114,22 @@ def _opened(data: bytes, name: str) -> pypdfium2.PdfDocument:
         raise SourceError(name, cause, "Get another copy, or print it to a new PDF") from error
 
 
-def _page(file: pypdfium2.PdfDocument, number: int, comments: Counter[str]) -> PageLines:
+def _page(file: pypdfium2.PdfDocument, number: int, skipped: Counter[str]) -> PageLines:
     try:
         page = file[number]
     except pypdfium2.PdfiumError:
         return PageLines([], 0)
     annotations = [_annotation(page, index) for index in range(pdfium.FPDFPage_GetAnnotCount(page))]
-    comments["comments"] += sum(words for _, words in annotations)
+    skipped["comments"] += sum(words for _, words in annotations)
     if any(drawn for drawn, _ in annotations):
         # What is filled into forms and typed over a page becomes part of it.
         with closing(page):
             pdfium.FPDFPage_Flatten(page, pdfium.FLAT_NORMALDISPLAY)
         page = file[number]
     with closing(page):
-        return read_lines(page)
+        lines = read_lines(page)
+    skipped["text outside the page"] += lines.outside
+    return lines
 
 
 def _annotation(page: pypdfium2.PdfPage, index: int) -> tuple[bool, int]:

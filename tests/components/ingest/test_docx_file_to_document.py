@@ -327,6 +327,31 @@ def test_what_is_left_out_is_told_with_its_kind_and_number():
     ]
 
 
+@pytest.mark.parametrize(("named", "other"), [("document2.xml", "First."), ("document.xml", "The second.")])
+def test_of_several_texts_that_of_the_file_is_read_and_the_others_are_told(named, other):
+    links = f'<Relationships><Relationship Type="x/officeDocument" Target="/word/{named}"/></Relationships>'
+    second = DocxBuilder("").part("document", DocxBuilder(paragraph("The second.")).body_element())
+    result = convert(DocxBuilder(paragraph("First."), parts={"word/document2.xml": second, "_rels/.rels": links}))
+    assert {document.content for document in result["documents"]} == {"First.", "The second."} - {other}
+    assert result["warnings"] == [f"a.docx: skipped (not body text): other texts ({len(other)} characters)."]
+
+
+@pytest.mark.parametrize(
+    ("target", "warning"),
+    [
+        ("file:///C:/part2.docx", "its text goes on in 1 linked documents, which were not read."),
+        ("part2.docx", "skipped (not body text): inserted files (5 characters)."),
+    ],
+)
+def test_a_part_of_a_master_document_is_told(target, warning):
+    link = f'<Relationships><Relationship Type="x/subDocument" Target="{target}"/></Relationships>'
+    parts = {"word/part2.docx": "12345", "word/_rels/document.xml.rels": link}
+    result = convert(DocxBuilder(paragraph("First.") + '<w:subDoc r:id="rId9"/>', parts=parts))
+    assert ([document.content for document in result["documents"]], result["warnings"]) == (
+        ["First."], [f"a.docx: {warning}"],
+    )  # fmt: skip
+
+
 WEBDINGS, WINGDINGS = (f'<w:rFonts w:ascii="{name}"/>' for name in ("Webdings", "Wingdings"))
 
 

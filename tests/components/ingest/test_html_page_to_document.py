@@ -30,6 +30,10 @@ def test_headings_quotes_and_bold_words_are_kept_and_menus_left_out():
     ("body", "seen", "left_out"),
     [
         ('<p>He rose<span style="DISPLAY : none">hidden</span> then.</p>', "He rose then.", {"hidden text": 6}),
+        ("<p>He <del>fell</del><ins>rose</ins> then.</p>", "He rose then.", {"deleted text": 4}),
+        ("<p>He <s>fell</s> <u>rose</u> then.</p>", "He fell rose then.", None),
+        ("<p>A.</p><del><p>Gone.</p></del>", "A.", {"deleted text": 5}),
+        ("<h1>The <del>War</del> Siege</h1><p>A.</p>", "A.", {"deleted text": 3}),
         ("<div hidden><p>Gone.</p></div><p hidden='until-found'>He rose.</p>", "He rose.", {"hidden text": 5}),
         ('<p>Here<span class="sr-only"> (new)</span>, <i class="Visually-Hidden">skip</i>.</p>', "Here, .", None),
         ('<p>He rose.<sup class="noprint Inline-Template">[<i>by whom?</i>]</sup></p>', "He rose.", None),
@@ -44,6 +48,12 @@ def test_headings_quotes_and_bold_words_are_kept_and_menus_left_out():
         ("<p>He<input type='HIDDEN' value='token'>re<input type=checkbox value=on>.</p>", "Here.", None),
         ("<p>Name <input>.</p>", "Name .", None),
         ("Play<video><p>No films</p></video>it, press<button></button>it.", "Play it, press it.", None),
+        (
+            "<p>He rose.</p><iframe srcdoc='&lt;style>p{}&lt;/style>&lt;p>At &lt;b>Fan&lt;/b>yang'>No frames</iframe>",
+            "He rose.",
+            {"frames": 10},
+        ),
+        ("<p>He rose.</p><iframe src='map.html'>No frames</iframe>", "He rose.", None),
         ("<p>He rose.<button hidden>Send</button><script>s</script></p>", "He rose.", None),
         ('<div role="navigation"><h3>More</h3><p>Index</p></div><p>He rose.</p>', "He rose.", {"menu": 9}),
     ],
@@ -165,6 +175,31 @@ def test_what_is_shown_as_a_line_of_its_own_is_one(body, text):
     assert [document.content for document in result["documents"]] == [text, "End."]
 
 
+ITEMS = "<span>Born</span><b>1809</b>"
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (f"<div style='display: flex'>{ITEMS}</div>", "Born\n1809"),
+        (f"<div style='display:inline-grid'>{ITEMS}</div>", "Born\n1809"),
+        (f"<div style='display:inline'>{ITEMS}</div>", "Born1809"),
+        (f"<div class='x row'>{ITEMS}</div>", "Born\n1809"),
+        (f"<div class='rows'>{ITEMS}</div>", "Born1809"),
+        (f"<div class='row' style='color:red'>{ITEMS}</div>", "Born\n1809"),
+        (f"<ul class='toc'><li>{ITEMS}</li></ul>", "Born\n1809"),
+        (f"<ul><li>{ITEMS}</li></ul>", "Born1809"),
+        (f"<div class='row'><span>{ITEMS}</span></div>", "Born1809"),
+        ("<div class='row'>Born<span>1809</span>in <i>Kent</i></div>", "Born\n1809\nin\nKent"),
+        ("<div class='hint'>Born<span>1809</span></div>", "Born1809"),
+    ],
+)
+def test_the_boxes_of_a_row_are_not_joined(body, text):
+    style = "@media print{.row{display:flex}} .top, .toc > li{gap:1em;display : grid} .hint:hover{display:flex}"
+    result = read(f"<html><head><style>{style}</style></head><body>{body}<p>End.</p></body></html>")
+    assert [document.content for document in result["documents"]] == [text, "End."]
+
+
 def test_the_words_of_a_heading_or_a_note_in_lines_of_their_own_are_not_joined():
     lines = "<span style='display:block'>The</span><span style='display:block'>siege</span>"
     note = f"<aside id='n' role='doc-footnote'>1 {lines} fell.</aside>"
@@ -177,6 +212,22 @@ def test_the_words_of_a_heading_or_a_note_in_lines_of_their_own_are_not_joined()
 def test_a_page_without_text_is_named(page):
     (entry,) = read(page)["skipped"]
     assert (entry["source"], entry["cause"]) == ("a.html", "no text was found in it")
+
+
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [
+        (
+            "<tr><td>Kucha<br>(Anxi)</td><td>9<br/><br/>li</td></tr><tr><td>Merv</td></tr>",
+            ["Kucha (Anxi) | 9 li\nMerv"],
+        ),
+        ("<tr><td>Kucha</td><td><span style='display:block'>9</span>li</td></tr>", ["Kucha | 9 li"]),
+        ("<tr><td>Kucha<br>(Anxi)</td></tr><tr><td>Merv</td></tr>", ["Kucha\n(Anxi)", "Merv"]),
+    ],
+)
+def test_a_row_of_a_table_is_one_line(rows, text):
+    result = read(f"<html><body><table>{rows}</table></body></html>")
+    assert [document.content for document in result["documents"]] == text
 
 
 TABLES = {

@@ -46,6 +46,25 @@ def test_code_stays_as_it_is():
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("row", "text"),
+    [
+        ("| Kucha | 9 | 747 | lost |", "Kucha | 9 | 747 | lost"),
+        ("Kucha | 9 | *747*", "Kucha | 9 | 747"),
+        ("| Kucha | 9 | | lost |", "Kucha | 9 | | lost"),
+        ("| Kucha | 9 |", "Kucha | 9"),
+        ("| Kucha | a \\| b |", "Kucha | a | b"),
+        ("| Kucha | | 747 |", "Kucha | | 747"),
+        ("| Kucha |", "Kucha"),
+    ],
+)
+@pytest.mark.parametrize("before", ["", "> "])
+def test_a_row_of_more_cells_than_the_header_has_keeps_them(row, text, before):
+    lines = ("| City | Miles |", "|---|---|", row, "| Aksu | 8 |")
+    [document] = read("".join(f"{before}{line}\n" for line in lines))
+    assert document.content == f"City | Miles\n{text}\nAksu | 8"
+
+
 def test_quotations_lists_tables_and_lines_are_known():
     text = "> He *fled*.\n\n- one\n- two\n\n| City | Miles |\n|---|--:|\n| Kucha | 9 |\n\n白日登山\n黄昏饮马"
     found = [(d.meta["kind"], d.content) for d in read(text)]

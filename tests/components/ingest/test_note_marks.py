@@ -49,6 +49,11 @@ WRITTEN = {
     "a gap: wall<sup>14</sup>": "a gap: wall^14",
     "(a+b)<sup>2</sup>": "(a+b)^2",
     # No number of a note: ordinals, verses, isotopes.
+    "2<sup>n</sup>, 2<sup>n + 1</sup>, e<sup>-x</sup>, x<sup>n</sup>, (1 + r)<sup>t</sup>.": (
+        "2^n, 2^(n + 1), e^-x, x^n, (1 + r)^t."
+    ),
+    "with 150,000<sup>a</sup> men, 9,000<sup>b,c</sup> fell": "with 150,000^a men, 9,000^b,c fell",
+    "the 2<sup>e</sup> M<sup>r</sup> at n<sup>o</sup> 4<sup>to</sup>, w<sup>ch</sup>": "the 2e Mr at no 4to, wch",
     "the 19<sup>th</sup> day": "the 19th day",
     "so. <sup>2</sup>And then": "so. 2And then",
     "of <sup>14</sup>C": "of 14C",
@@ -79,6 +84,25 @@ def test_any_other_class_or_style_raises_no_number(mark):
     assert text(page(f"<p>In 755<span {mark}>1</span>.</p>")) == "In 7551."
 
 
+@pytest.mark.parametrize(
+    ("body", "seen"),
+    [
+        ("log<sub>2</sub>8 and 1010<sub>2</sub> in 755", "log2 8 and 1010_2 in 755"),
+        ("now <s>10</s>5, not 3<strike>8</strike>", "now 10 5, not 3 8"),
+        ("<sup>235</sup><sub>92</sub>U", "235_92U"),
+        ("H<sub>2</sub>O, C<sub>60</sub>H, a<sub>1</sub>, x<sub>n</sub>2, <s>a</s>5", "H2O, C60H, a1, xn2, a5"),
+    ],
+)
+def test_a_lowered_or_struck_number_never_joins_another(body, seen):
+    assert text(page(f"<p>{body}</p>")) == seen
+
+
+def test_a_lowered_or_struck_number_of_a_word_file_never_joins_another():
+    parts = [run("In base 10"), run("2", '<w:vertAlign w:val="subscript"/>'), run(", for "), run("10", "<w:strike/>")]
+    builder = DocxBuilder(paragraph(*parts, run("5")))
+    assert text(DocxFileToDocument().run([ByteStream(builder.build())])) == "In base 10_2, for 10 5"
+
+
 def test_a_number_raised_by_a_style_sheet_is_a_raised_number():
     css = "p{margin:0} @media screen { a, .Override-3 , i.x { vertical-align : super } .year{color:red} }"
     body = '<p>In 755<span class="override-3">1</span> with <span class="year">7</span>.</p>'
@@ -86,6 +110,12 @@ def test_a_number_raised_by_a_style_sheet_is_a_raised_number():
     book = EpubBuilder(chapters={"a.xhtml": chapter(body)}, files={"OEBPS/a.css": css}).build()
     result = EPUBToDocument().run([ByteStream(book, meta={"file_name": "a.epub"})])
     assert text(result) == "In 755 with 7."
+
+
+def test_the_style_sheet_in_a_chapter_is_that_of_the_chapter_alone():
+    body = '<div class="row"><span>In 755</span><span class="n">1</span></div>'
+    style = "<style>.row{display:flex} .m{color:red}</style>"
+    assert text(book(style + body, body)) == "In 755\n1\nIn 7551"
 
 
 def test_a_raised_number_that_cannot_be_an_exponent_is_that_of_a_note():

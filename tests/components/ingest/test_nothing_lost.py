@@ -56,6 +56,7 @@ READ = {
     ".epub": of_book, ".docx": of_word, ".html": lambda data: seen(data.decode()), ".jsonl": of_rows,
     ".gz": lambda data: of_rows(gzip.decompress(data)),
 }  # fmt: skip
+SONG = ["The river rises.", "We go home.", "The river rises.", "We stay here.", "The river rises."]
 BODY = "".join(f"<p>{line}</p>" for line in LINES)
 PAGE = (
     "<!DOCTYPE html><html><head><title>T</title></head><body><nav><a href='/'>Home</a> <a href='/in'>Sign in</a></nav>"
@@ -108,6 +109,21 @@ def check(reading, name, data):
 @pytest.mark.parametrize("name", OWN)
 def test_of_each_kind_of_file_everything_is_read_or_told(reading, name):
     check(reading, name, OWN[name]())
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("song.md", lambda: "\n\n".join(SONG).encode()),
+        ("song.docx", lambda: DocxBuilder("".join(map(paragraph, SONG))).build()),
+        ("song.html", lambda: "".join(f"<p>{line}</p>" for line in SONG).encode()),
+        ("song.epub", lambda: EpubBuilder(chapters={"a.xhtml": chapter("".join(f"<p>{x}</p>" for x in SONG))}).build()),
+    ],
+)
+def test_what_a_section_says_again_is_read_each_time(reading, name, data):
+    documents = reading.convert(ByteStream(data(), meta={"file_name": name}), lambda: None)["documents"]
+    assert [content for _, content, _ in documents] == SONG
+    assert len({name for name, *_ in documents}) == len(SONG)
 
 
 @pytest.mark.skipif(not FILES, reason=f"no public data at {SHARED}; see bench/quality/README.md")

@@ -429,3 +429,26 @@ def test_rows_of_a_table_stay_rows():
         for at, cell in enumerate(own.split("|"))
     ]
     assert text_of(build_pdf([b"".join(cells)])) == "\n".join(rows).replace("|", " ")
+
+
+@pytest.mark.parametrize(
+    ("operators", "page", "seen"),
+    [
+        (place("Printed 9 May", 72, 820), b"/CropBox[50 50 545 792]", False),
+        (place("Printed 9 May", 72, 820), b"/CropBox[50 50 545 792]/Rotate 90", False),
+        (place("Printed 9 May", 72, 820), b"/CropBox[0 0 595 842]", True),
+        (place("Printed 9 May", 20, 600), b"/CropBox[50 50 545 792]", True),
+        (place("Printed 9 May", 600, 600), b"/CropBox[0 0 595 842]", True),
+        (place("Printed 9 May", 72, 900), b"", True),
+        (b"3 Tr " + place("Printed 9 May", 72, 600), b"", True),
+    ],
+)
+def test_text_that_a_page_is_cropped_by_is_told_and_not_read(operators, page, seen):
+    data = build_pdf([place("The siege of Kucha began.", 72, 700) + operators], page=page)
+    result = PDFToDocument().run([ByteStream(data, meta={"file_name": "a.pdf"})])
+    text = sorted(["siege", "9"][: 1 + seen])
+    told = [] if seen else ["a.pdf: skipped (not body text): text outside the page (13 characters)."]
+    assert (sorted({"siege", "9"}.intersection(result["documents"][0].content.split())), result["warnings"]) == (
+        text,
+        told,
+    )

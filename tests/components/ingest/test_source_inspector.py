@@ -99,6 +99,12 @@ def test_a_file_above_the_limit_is_not_even_read(tmp_path, monkeypatch):
         ("Prefekt został zabity na drodze nad rzeką; źdźbło żółte. " * 4, "cp1250", "Windows-1250"),
         ("Vali nehir kıyısındaki yolda öldürüldü; yaz çok kurak geçti. " * 4, "cp1254", "Windows-1254"),
         ("Генерал восстал в Фаньяне, и никто не знал, что будет дальше. " * 4, "cp1251", "Windows-1251"),
+        *(("Привет, мир. Как дела?", name, name) for name in ("Windows-1251", "ISO-8859-5", "KOI8-U", "IBM866")),
+        ("Все счастливые семьи похожи друг на друга. " * 9, "iso8859_5", "ISO-8859-5"),
+        ("КАК ДЕЛА? Приїхали ми до міста вночі.", "koi8_u", "KOI8-U"),
+        *(("مرحبا بالعالم. كيف حالك اليوم؟", name, name) for name in ("ISO-8859-6", "Windows-1256")),
+        ("שלום עולם, מה שלומך?", "iso8859_8", "Windows-1255"),
+        ("Καλημέρα κόσμε, τι κάνεις;", "iso8859_7", "Windows-1253"),
         ("吾輩は猫である。名前はまだ無い。どこで生れたかとんと見当がつかぬ。" * 3, "shift_jis", "cp932"),
         ("髙橋さんと﨑山さんは㈱ナカニシの①番である。名前はまだ無い。" * 3, "cp932", "cp932"),
         ("吾輩は猫である。名前はまだ無い。" * 3, "iso2022_jp", "iso2022-jp-ext"),
@@ -113,6 +119,17 @@ def test_text_in_another_encoding_is_recoded_with_a_warning(tmp_path, text, enco
     assert result["sources"][0].data.decode() == text
     (warning,) = result["warnings"]
     assert warning.startswith(f"a.txt: read as {named}")
+
+
+def test_characters_in_two_halves_are_put_together(tmp_path):
+    path = tmp_path / "a.txt"
+    for text, odd in (("He wrote 𠀀 and 😀.", b""), ("史官作𪚥", b"\xff\xfe" * 9)):
+        halves = text.encode("utf-16-be")
+        units = [halves[at : at + 2].decode("utf-16-be", "surrogatepass") for at in range(0, len(halves), 2)]
+        path.write_bytes("".join(units).encode("utf-8", "surrogatepass") + odd)
+        result = inspect(path)
+        assert [source.data.decode() for source in result["sources"]] == [text] * (not odd)
+        assert odd or result["warnings"] == []
 
 
 def test_utf8_passes_byte_by_byte_and_without_its_mark(tmp_path):

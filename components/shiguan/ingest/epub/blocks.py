@@ -62,6 +62,12 @@ class Frame:
     muted: bool = False
     uncounted: bool = False
 
+    def inner(self, element: Element, path: str, cfi: str) -> "Frame":
+        """Make the frame of an element in it: `dataclasses.replace` would take a third of the time for a book."""
+        frame = object.__new__(Frame)
+        vars(frame).update(vars(self), element=element, path=path, cfi=cfi)
+        return frame
+
     @property
     def is_block(self) -> bool:
         """Whether its start and end separate words."""
@@ -197,6 +203,11 @@ class BlockBuilder:
         }
         meta = {"section": [], "kind": self.kind, "anchor": dict(self.anchor)}
         return Block(content, meta | {name: value for name, value in stated.items() if value})
+
+
+def gap_after_digit(block: BlockBuilder | None, gap: str) -> str:
+    """Return what keeps a number apart from one that ends a block so far, or nothing."""
+    return gap if block is not None and block.ending[-1:].isdecimal() else ""
 
 
 def note_block(note: Note, text: str, language: str) -> Block | None:

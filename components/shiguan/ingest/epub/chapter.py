@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from shiguan.ingest.epub.blocks import Block, BlockBuilder, Frame, TableRows, item_label, note_block
+from shiguan.ingest.epub.blocks import Block, BlockBuilder, Frame, TableRows, gap_after_digit, item_label, note_block
 from shiguan.ingest.epub.lists import link_lists
 from shiguan.ingest.epub.notes import NOTE_LISTS, BookFile, NoteIndex, is_mark, is_numerator, is_raised, says_mark
 from shiguan.ingest.epub.package import primary_language
@@ -16,10 +16,11 @@ from shiguan.ingest.epub.pictures import (
     formula_text,
     is_placeholder,
     picture_formula,
+    power,
     readable_tex,
     repeats_formula_beside,
 )
-from shiguan.ingest.epub.roles import Roles, is_data_table, is_hidden, is_line_group, words_set_apart
+from shiguan.ingest.epub.roles import ADDED, Roles, is_data_table, is_hidden, is_line_group, words_set_apart
 from shiguan.ingest.epub.sections import MAX_HEADING, SectionTracker
 from shiguan.ingest.epub.trees import (
     BLOCK_ELEMENTS,
@@ -44,17 +45,13 @@ _LISTS = frozenset("ul ol dl menu dir list".split())
 _NO_HEADINGS = frozenset("blockquote figure table".split())
 _HEADING, _XML_LANG = re.compile(r"h[1-6]$"), "{http://www.w3.org/XML/1998/namespace}lang"
 # Up to so many characters lists, verse and tables are kept together; sections nested deeper are beside one another.
-_MAX_LINES, _DEEPEST = 2000, 30
-_CELLS, _SMALL, _SHORT_ALT = frozenset(("td", "th")), frozenset(("small", "font")), 2
+_MAX_LINES, _DEEPEST, _SHORT_ALT = 2000, 30, 2
+_CELLS, _SMALL, _LOWERED = frozenset(("td", "th")), frozenset(("small", "font")), frozenset(("sub", "s", "strike"))
 # A number that may be that of a note or an exponent; and what an exponent may follow: 10², km², x².
 _RAISED = re.compile(r"[\[(（]?\s*([-−–+]?\d{1,4})(?:\s*[,，、;–-]\s*(\d{1,4}))*\s*[\])）]?")
 _STAR = re.compile(r"[\[(（]?\s*[*†‡§¶#※＊∗]{1,4}\s*[\])）]?")
 _BASE = re.compile(r"(?<![^\W\d_])[A-Za-z]{1,2}$|(?<![\d.,])10$")
-# What a wiki, a program for formulas or one that reads aloud adds to the text of a page.
-_ADDED = frozenset(
-    "mw-editsection inline-template noprint mathjax_preview margin-toggle sr-only visually-hidden visuallyhidden "
-    "screen-reader-text".split()
-)
+_JUDGED = frozenset("case default title desc nav del".split())  # whatever their attributes
 _TEX_SCRIPT, _BRACES = re.compile(r"math/tex\b"), re.compile(r"[{}\s]+")
 
 
@@ -77,8 +74,7 @@ class ChapterReader:
     pages: Mapping[Element, str]
     blocks: list[Block] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
-    # Numbers of notes that were left out, because it is not known which notes these are.
-    lost_marks: int = 0
+    lost_marks: int = 0  # numbers of notes that were left out: it is not known which notes these are
     # The page that began last, and the alternative text of the last formula.
     _page: str = ""
     _formula_words: str = ""
@@ -106,23 +102,21 @@ class ChapterReader:
 
     def _open(self, element: Element, path: str, cfi: str, parent: Frame) -> Frame:
         name = str(element.tag)
-        # Like `dataclasses.replace`, which would take a third of the time for a book.
-        frame = Frame(**(vars(parent) | {"element": element, "path": path, "cfi": cfi}))
+        frame = parent.inner(element, path, cfi)
         drawn = name == "svg" and parent.element.tag == "mjx-container"  # a formula as a drawing, within a sentence
         if frame.uncounted or drawn or name in UNCOUNTED_ELEMENTS:
             if name == "script" and frame.shown and _TEX_SCRIPT.match(element.get("type", "")):
                 self._put_tex(readable_tex(element.text or ""), frame)
             elif frame.shown and (words := words_set_apart(element)) is not None:
                 self._gap = self._gap or " "
-                self.left_out["controls of forms"] += len(words)
+                self.left_out["frames" if name == "iframe" else "controls of forms"] += len(words)
             frame.uncounted = True
             return frame
         stated = element.get(_XML_LANG) or element.get("xml:lang") or element.get("lang") or ""
         frame.language = primary_language(stated) or frame.language
         self._judge(element, name, frame)
-        for key in ("id", "name"):
-            if element_id := element.get(key):
-                self.sections.start_element(element_id)
+        for element_id in filter(None, map(element.get, ("id", "name"))):
+            self.sections.start_element(element_id)
         if frame.is_block:
             self._boundary(frame, parent, entering=True)
             frame.start = self._position + 1 if self._position else 0
@@ -142,9 +136,9 @@ class ChapterReader:
             self._image(element, frame)
         elif frame.shown and self._formula and self._repeats_formula(element):
             frame.muted = True
-        elif is_numerator(element) and self._block is not None and short_text(element).isdecimal():
+        elif (name in _LOWERED or is_numerator(element)) and short_text(element)[:1].isdecimal():
             # "2<sup>2</sup>⁄<sub>3</sub>" is not 22⁄3.
-            self._gap = self._gap or (" " if self._block.ending[-1:].isdecimal() else "")
+            self._gap = self._gap or gap_after_digit(self._block, "_" if name == "sub" else " ")
         elif name in ("sup", "span", "a") and self._block is not None and (name == "a" or is_raised(element)):
             self._number(element, frame, raised=name != "a")
         elif name in _SMALL and self._block is not None and self._block.ending[-1:].isdecimal():
@@ -155,8 +149,7 @@ class ChapterReader:
             self._formula = formula_text(element), element_text(element)
             self._put(self._formula[0], frame)
             self._formula_words = " ".join(element.get("alttext", "").split())
-            # Its letters count for anchors, but must not be repeated in a block.
-            frame.muted = True
+            frame.muted = True  # its letters count for anchors, but must not be repeated in a block
 
     def _repeats_formula(self, element: Element) -> bool:
         """Return whether an element right after a formula shows the same, for programs that cannot show formulas."""
@@ -176,20 +169,23 @@ class ChapterReader:
         """Keep a raised or linked number or star apart from what it follows: a note's goes, an exponent is written."""
         text = short_text(element)
         found, is_star = _RAISED.fullmatch(text), _STAR.fullmatch(text)
+        ending = "" if self._block is None or self._gap or not frame.shown else self._block.ending
         if not (found or is_star):
+            if raised and (written := power(ending, text)):
+                self._put(written, frame)
+                frame.muted = True
             return
         number = int(found[1]) if found and found[1].isdecimal() else 0
         follows = number == 1 or (number > 0 and self._last_number <= number <= self._last_number + 1)
         if found and follows and (raised or element in self.notes.marks):
             self._last_number = int(found[2] or number)
-        ending = "" if self._block is None or self._gap or not frame.shown else self._block.ending
         if not ending.strip():
             return
-        power = raised and number != 1 and _BASE.search(ending)
+        exponent = raised and number != 1 and _BASE.search(ending)
         # After a full stop it may be the number of the verse that follows.
         attached = ending[-1].isalnum() or not (element.tail or "")[:1].isalnum()
         no_power = raised and (ending[-1] > "\u2e80" or text[0] in "[(（")  # behind a Han character or in brackets
-        if (follows or is_star or no_power) and not power and attached:
+        if (follows or is_star or no_power) and not exponent and attached:
             self.lost_marks += not (says_mark(element) or frame.heading)
             frame.muted = True
         elif found and (ending[-1].isalnum() or ending[-1] in ")]}"):
@@ -209,8 +205,7 @@ class ChapterReader:
             frame.kind = "quote" if frame.kind == "text" else frame.kind
             frame.lines = frame if parent.lines is not None or is_line_group(element) else None
             return
-        if name in BREAKS_LINES:
-            frame.lines = None
+        frame.lines = None if name in BREAKS_LINES else frame.lines
         if name in ("figcaption", "caption") or "caption" in tokens(element, "class"):
             frame.kind, frame.table, frame.lines = "caption", None, None
         elif name == "table":
@@ -239,7 +234,9 @@ class ChapterReader:
         elif element in self.notes.marks:
             # The text of a note that stands in the sentence itself is put there as a note.
             frame.muted = frame.muted or is_mark(element) or self.notes.marks[element].element is element
-        elif is_number(element) or tokens(element, "class") & _ADDED:
+        elif not (element.attrib or frame.left_out or name in _JUDGED):
+            return  # as are most
+        elif is_number(element) or tokens(element, "class") & ADDED:
             frame.muted = True
         elif name in ("case", "default") or element.get("aria-hidden") == "true":
             frame.muted = frame.muted or repeats_formula_beside(element)
@@ -256,6 +253,8 @@ class ChapterReader:
         note = self.notes.marks.get(element)
         if note is not None and parent.shown and not note.placed:
             self._open_block(parent, self._next_position()).add_note(note, self.notes.text_of(note))
+        if element.tag in _LOWERED and (element.tail or "")[:1].isdecimal():
+            self._gap = self._gap or gap_after_digit(self._block, " ")
         if element.tag == "q" and frame.shown and not is_quoted(element):
             self._put("”", parent)
         if not frame.is_block:
@@ -302,7 +301,7 @@ class ChapterReader:
         self._space = True
         name = str(frame.element.tag)
         if name == "br" or name not in BLOCK_ELEMENTS:
-            self._gap = "\n"
+            self._gap = self._gap or " " if parent.table else "\n"
             return
         if parent.heading:
             self._gap = self._gap or " "

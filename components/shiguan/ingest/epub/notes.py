@@ -235,7 +235,7 @@ class NoteIndex:
         def instead(node: Element) -> str | None:
             if node.tag == "math":
                 return formula_text(node)
-            if node in self._back_links or (node.tag == "a" and _says_back(node)):
+            if node.tag == "del" or node in self._back_links or (node.tag == "a" and _says_back(node)):
                 return ""
             if node not in self.marks or not is_mark(node):
                 return None

@@ -33,6 +33,23 @@ _EMPTY_SCRIPT = re.compile(r"[\^_]\{\}|\\(?=_\{)")
 _INNER_SPACE = re.compile(r"(?<=[(\[{]) | (?=[)\]},;.]|\\\})")
 
 
+# Raised letters behind a letter and behind a number or a bracket, where most are exponents but not those of ordinals.
+_TERM = r"[\dA-Za-z\u0391-\u03c9]{1,3}"
+_EXPONENT = re.compile(rf"[ijkmnxyz]|[-−–+]{_TERM}|\d[A-Za-z]")
+_RAISED = re.compile(rf"{_EXPONENT.pattern}|[a-df-np-zA-Z\u0391-\u03c9](?:[,，]\s?[a-z])*")
+_SUM, _ONE_LETTER = re.compile(rf"{_TERM}(?:\s?[-−–+/·*]\s?{_TERM})+"), re.compile(r"(?<![^\W\d_])[A-Za-z]$")
+
+
+def power(base: str, raised: str) -> str:
+    """Return raised letters as they are written in a line: behind `^`, a sum in brackets; nothing if they are none."""
+    by_number = base[-1:].isdecimal() or base[-1:] in ")]}"
+    if not base or not (by_number or _ONE_LETTER.search(base)):
+        return ""
+    if _SUM.fullmatch(raised):
+        return f"^({raised})"
+    return f"^{raised}" if (_RAISED if by_number else _EXPONENT).fullmatch(raised) else ""
+
+
 def repeated_alternatives(roots: Iterable[Element]) -> frozenset[str]:
     """Find the alternative texts that a book repeats for many pictures."""
     times = Counter(_alternative(picture) for root in roots for picture in root.iter(*PICTURES))

@@ -19,7 +19,7 @@ from shiguan.ingest.epub.pages import begin_pages
 from shiguan.ingest.epub.pictures import repeated_alternatives
 from shiguan.ingest.epub.roles import Roles, lists_places
 from shiguan.ingest.epub.sections import SectionTracker
-from shiguan.ingest.epub.trees import Element, element_text, mark_styled, parse_xhtml, styled_classes
+from shiguan.ingest.epub.trees import Element, boxes_of, element_text, mark_styled, parse_xhtml, styled_classes
 from shiguan.ingest.file_types import Reports, left_out_sentence
 from shiguan.text.passages import SharedDocument
 
@@ -50,7 +50,7 @@ def page_documents(
     try:
         if not isinstance(root, Element):
             raise SourceError(name, "the page cannot be read", _NEXT_STEP)
-        mark_styled(root, styled_classes("\n".join(style.text or "" for style in root.iter("style")), RAISED))
+        _apply_own_sheets(root)
         blocks = _blocks(package, [BookFile("", 0, root)], include=False)
     except SourceError as error:
         next_step = "Check that it holds text and not only scripts or pictures"
@@ -97,8 +97,14 @@ def _sheets(archive: SafeArchive) -> Iterator[str]:
             continue  # it costs a book nothing but the places of its notes
 
 
+def _apply_own_sheets(root: Element) -> None:
+    sheets = "\n".join(style.text or "" for style in root.iter("style"))
+    mark_styled(root, styled_classes(sheets, RAISED), boxes_of(sheets))
+
+
 def _files(archive: SafeArchive, package: Package) -> Iterator[BookFile]:
-    styled = styled_classes("\n".join(_sheets(archive)), RAISED)
+    sheets = "\n".join(_sheets(archive))
+    styled, boxes = styled_classes(sheets, RAISED), boxes_of(sheets)
     for position, href, linear in package.spine:
         try:
             root, problems = parse_xhtml(archive.read(href, _MAX_CHAPTER_BYTES))
@@ -111,7 +117,8 @@ def _files(archive: SafeArchive, package: Package) -> Iterator[BookFile]:
             continue
         if problems:
             package.warnings.append(f"{package.source}: `{href}` was mended: {faults}.")
-        mark_styled(root, styled)
+        mark_styled(root, styled, boxes)
+        _apply_own_sheets(root)
         yield BookFile(href, position, root, linear, "" if problems else f"{package.cfi}/{2 * position + 2}!")
 
 

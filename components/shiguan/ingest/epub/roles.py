@@ -9,13 +9,18 @@ from pathlib import Path
 from shiguan.ingest.epub.lists import is_contents
 from shiguan.ingest.epub.notes import BookFile
 from shiguan.ingest.epub.package import Package
-from shiguan.ingest.epub.trees import BLOCK_ELEMENTS, Element, element_text, tokens
+from shiguan.ingest.epub.trees import BLOCK_ELEMENTS, Element, element_text, parse_xhtml, tokens
 from shiguan.resources import read_patterns
 
 # Roles of text that may be inside such a part, like an epigraph on a title page.
 KEPT = frozenset(
     "epigraph dedication preface foreword introduction prologue epilogue chapter part doc-epigraph "
     "doc-dedication".split()
+)
+# The classes of what a wiki, a program for formulas or one that reads aloud adds to the text of a page.
+ADDED = frozenset(
+    "mw-editsection inline-template noprint mathjax_preview margin-toggle sr-only visually-hidden visuallyhidden "
+    "screen-reader-text".split()
 )
 _UNSHOWN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
 _CONTROLS = frozenset(("button", "select", "textarea", "input"))
@@ -85,6 +90,8 @@ class Roles:
 
     def leaves_out(self, element: Element, href: str) -> str:
         """Return the kind of an element that is not text of the book, or nothing."""
+        if element.tag == "del":
+            return "deleted text"
         types = tokens(element, "type", "role")
         if element.tag == "nav" and (not self._include or types & {"landmarks", "page-list"}):
             return "contents"
@@ -113,9 +120,12 @@ def is_hidden(element: Element) -> bool:
 
 
 def words_set_apart(element: Element) -> str | None:
-    """Return the words of a control, or of a film none, that stands between those around it; None for any other."""
+    """Return the words of a control or a frame, of a film none, that stands among those around; None for any other."""
     if element.tag not in _APART or is_hidden(element) or tokens(element, "type") & _WORDLESS:
         return None
+    if page := element.get("srcdoc"):
+        root, _ = parse_xhtml(page.encode("utf-8", "replace"))
+        return element_text(root) if root is not None else ""
     words = element.get("value", "") if element.tag == "input" else "".join(map(str, element.itertext()))
     return " ".join(words.split()) if element.tag in _CONTROLS else ""
 
@@ -165,9 +175,10 @@ def is_data_table(table: Element) -> bool:
 
 def _kind_by_class(element: Element) -> str:
     """Return the kind of an element by its class, unless its text shows otherwise."""
-    kind = kind_of(tokens(element, "class"), "classes")
-    text = ""
-    for piece in element.itertext() if kind else ():
+    text, kind = "", kind_of(tokens(element, "class"), "classes")
+    if not kind:
+        return ""
+    for piece in element.itertext():
         text += " " + str(piece).strip()
         if len(text) > cues()[kind]["most"]:
             return ""

@@ -259,6 +259,8 @@ def element_text(element: Element, instead: Callable[[Element], str | None] = la
 
 def short_text(element: Element) -> str:
     """Return the text of an element that may be a mark; of one of many parts only the beginning, and an ellipsis."""
+    if not len(element) and element.tag not in UNCOUNTED_ELEMENTS:
+        return " ".join(visible(element.text or "").split())
     pieces = list(islice(_pieces(element), _MOST_PIECES + 1))
     if len(pieces) > _MOST_PIECES:
         pieces.append("…")
@@ -309,6 +311,11 @@ def is_separate(element: Element) -> bool:
     return bool(_AS_BLOCK.search(style)) and not _FLOATING.search(style)
 
 
+_BOXES = re.compile(r"display\s*:\s*(?:inline-)?(?:flex|grid)\b", re.IGNORECASE)
+_STEP, _MOST_BOXES = re.compile(rf"(?:[a-z][a-z0-9]*)?(?:{_CLASS.pattern})*"), 100
+_STYLED, _HAS_CLASS = etree.XPath("//*[@style]"), r"[contains(concat(' ', normalize-space(@class), ' '), ' \1 ')]"
+
+
 def styled_classes(sheets: str, raised: re.Pattern[str]) -> dict[str, str]:
     """Find the classes that style sheets raise, and those that they show as lines of their own, and a style of each."""
     above, lines, floating = set[str](), set[str](), set[str]()
@@ -324,8 +331,26 @@ def styled_classes(sheets: str, raised: re.Pattern[str]) -> dict[str, str]:
     return dict.fromkeys(lines - floating, "display:block") | dict.fromkeys(above, "vertical-align:super")
 
 
-def mark_styled(root: Element, classes: Mapping[str, str]) -> None:
+def boxes_of(sheets: str) -> str:
+    """Return the XPath of the elements that style sheets lay out as rows or grids, or nothing."""
+    paths: list[str] = []
+    for rule in sheets.split("}"):
+        selector, _, style = rule.rpartition("{")
+        for part in selector.rpartition("{")[2].split(",") if _BOXES.search(style) else ():
+            steps = part.replace(">", " ").split()
+            if steps and all(map(_STEP.fullmatch, steps)):
+                steps = [step if step[0] != "." else f"*{step}" for step in steps]
+                paths.append(_CLASS.sub(_HAS_CLASS, f"//{'//'.join(steps)}"))
+    return "|".join(list(dict.fromkeys(paths))[:_MOST_BOXES])
+
+
+def mark_styled(root: Element, classes: Mapping[str, str], boxes: str) -> None:
     """Give the elements of a page the styles of their classes, as if they were their own."""
+    styled: Any = _STYLED(root)
+    by_sheet: Any = root.xpath(boxes) if boxes else []
+    for box in [*(element for element in styled if _BOXES.search(element.get("style"))), *by_sheet]:
+        for child in box.iterchildren(*_INLINE):
+            child.set("style", f"{child.get('style', '')};display:block")
     for element in root.iter("span") if classes else ():
         for name in tokens(element, "class") & classes.keys():
             element.set("style", f"{element.get('style', '')};{classes[name]}")

@@ -57,13 +57,41 @@ class PageLines(NamedTuple):
 
     lines: list[Line]
     undefined: float
+    # The characters of the file that stand beside what is shown of the page.
+    outside: int = 0
 
 
 def read_lines(page: Any) -> PageLines:
     """Read the lines of a page; two columns that the file writes row by row are read one after the other."""
+    outside = _remove_outside(page)
     _prepare(page)
     with closing(page.get_textpage()) as text_page:
-        return _read_lines(text_page.raw)
+        return _read_lines(text_page.raw)._replace(outside=outside)
+
+
+def _remove_outside(page: Any) -> int:
+    """
+    Remove the texts that a page is cropped by, such as printers' marks, and count their characters.
+
+    Beyond a page that is not cropped stands what a bad program did not break into lines.
+    """
+    shown, whole = page.get_bbox(), page.get_mediabox()
+    if page.get_cropbox(fallback_ok=False) is None or shown == whole:
+        return 0
+    left, bottom, right, top = (ctypes.c_float() for _ in range(4))
+    outside = []
+    for item in page.get_objects(filter=[pdfium.FPDF_PAGEOBJ_TEXT], max_depth=1):
+        pdfium.FPDFPageObj_GetBounds(item, left, bottom, right, top)
+        beside = left.value > shown[2] or right.value < shown[0] or bottom.value > shown[3] or top.value < shown[1]
+        if beside and top.value > bottom.value:  # spaces have no place
+            outside.append(item)
+    if not outside:
+        return 0
+    with closing(page.get_textpage()) as text_page:  # each text in UTF-16, with a NUL at its end
+        size = sum(pdfium.FPDFTextObj_GetText(item, text_page, None, 0) // 2 - 1 for item in outside)
+    for item in outside:
+        page.remove_obj(item)
+    return int(size)
 
 
 def _prepare(page: Any) -> None:
