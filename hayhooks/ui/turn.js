@@ -13,7 +13,7 @@ import { around, number, t } from "./words.js";
 
 const UNSURE = new Set(["closest", "not_found"]);
 // Why no model answered, by `metadata.reason`; other reasons show in the status.
-const CAUSES = { no_model: "noModel", refused_key: "refusedKey", budget: "budget", rate_limit: "unreached", server_error: "unreached", unreachable: "unreached", timeout: "unreached", unreadable: "unreached" };
+const CAUSES = { no_model: "noModel", refused_key: "refusedKey", no_credit: "noCredit", budget: "budget", rate_limit: "unreached", server_error: "unreached", unreachable: "unreached", timeout: "unreached", unreadable: "unreached" };
 
 /** Write a turn; `choosable(root, given)` lets its sentences be chosen, `retry(query)` puts another question into the field. */
 export function writtenTurn(turn, { choosable, retry }) {

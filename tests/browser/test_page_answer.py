@@ -131,6 +131,7 @@ CAUSES = {
     "no_model": ("No language model is set up, ", "未配置语言模型，"),
     "unreachable": ("The language model could not be reached, ", "语言模型没有响应，"),
     "refused_key": ("The language model refused its API key, ", "语言模型不接受所设的 API 密钥，"),
+    "no_credit": ("The account of the language model has no credit left, ", "语言模型的账户余额不足，"),
     "budget": ("The question’s budget was spent before a language model could answer, ", "本题的预算已经用完，"),
 }
 
