@@ -153,15 +153,23 @@ export function switchLanguage() {
 }
 
 /** Say something: `t("rank", 2, 50)`, `t("verdict.supported")`. A name that no word is known for is said as it is. */
-export function t(name, ...given) {
-  const found = name.split(".").reduce((words, key) => words?.[key], TONGUES[tongue]);
+export const t = (name, ...given) => worded(tongue, name, given);
+
+/** Say things in the language of an answer, where the page speaks it: what `t` would be, and its language. */
+export function speaking(language) {
+  const own = language in TONGUES ? language : tongue;
+  return [(name, ...given) => worded(own, name, given), own];
+}
+
+function worded(own, name, given) {
+  const found = name.split(".").reduce((words, key) => words?.[key], TONGUES[own]);
   if (typeof found !== "string") return name.split(".").pop();
   return found.replace(/\{(\d)\}/g, (_, number) => given[number] ?? "");
 }
 
 /** Say something around an element whose direction of writing must not spread to the rest of the sentence. */
-export function around(name, element) {
-  const [before, after] = t(name, "\0").split("\0");
+export function around(name, element, say = t) {
+  const [before, after] = say(name, "\0").split("\0");
   return [before, element, after];
 }
 

@@ -157,6 +157,20 @@ def test_quotations_say_why_no_model_answered_in_one_sentence(site, opened, reas
     assert warning in page.locator(".why").inner_text()
 
 
+@pytest.mark.parametrize(("locale", "language", "told"), [
+    ("en-US", "zh", "最接近的原文\n\n未配置语言模型，故只引原文，不另作陈述；是否回答了问题，请自行判断。"),
+    ("zh-CN", "en", "Closest passages, word for word\n\nNo language model is set up, so you see the passages themselves. "
+     "Judge for yourself whether they answer the question."),
+    ("zh-CN", "de", "最接近的原文\n\n未配置语言模型，故只引原文，不另作陈述；是否回答了问题，请自行判断。"),
+])  # fmt: skip
+def test_what_is_said_of_an_answer_is_in_its_language(site, opened, locale, language, told):
+    script = Script(SENTENCES).quotations("quoted", reason="no_model", language=language)
+    site.script = [("generation_complete", script)]
+    page = opened(site.url + "/", locale=locale)
+    ask(page)
+    assert page.locator(".notice").inner_text() == told
+
+
 def test_what_was_read_stays_where_the_model_fails(site, opened):
     told = Script(SENTENCES).events()
     site.script = [*told[:3], ("error", ApiError("upstream_unavailable").body())]
