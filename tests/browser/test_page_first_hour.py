@@ -77,6 +77,16 @@ def test_no_question_is_suggested_about_what_comes_before_or_behind_the_text(sit
     assert page.locator(".samples button").all_inner_texts() == ["What does the book say about the Salt Tax?"]
 
 
+def test_a_heading_in_capitals_is_asked_about_in_small_letters(site, opened):
+    headings = ["193 THE EMPEROR'S NEW CLOTHES", "KING HENRY VIII", "NASA"]
+    site.passages = [passage(place, "Text.", section=[one]) for place, one in enumerate(headings)]
+    page = opened(site.url + "/")
+    page.wait_for_selector(".samples button")
+    assert set(page.locator(".samples button").all_inner_texts()) == {
+        f"What does the book say about {one}?" for one in ("the Emperor's New Clothes", "King Henry VIII", "NASA")
+    }
+
+
 def test_words_of_the_library_are_not_broken(site, opened):
     site.sources = [source("a.epub", "A", language="zh-Hant", passages=26_300, complete=False, vectors=3)]
     page = opened(site.url + "/#/library", width=1180)
