@@ -17,7 +17,7 @@ from shiguan.llm.source_blocks import neutral_attribute
 from shiguan.models.judge import JUDGED, Reading, judge
 from shiguan.reading.passage import Passage
 from shiguan.reading.question import read_question
-from shiguan.reading.text import Text, read_text
+from shiguan.reading.text import Text, note_spans, read_text
 from shiguan.resources import read_patterns
 from shiguan.text.languages import fold_han
 from shiguan.text.library_questions import AskedChapter
@@ -179,7 +179,7 @@ def marked_where_read(quotation: Quotation, reading: Reading, question: str) -> 
     if likely.get(surest, 0.0) < likely.get(quotation.sentence, 0.0) + _SURER:
         return quotation
     weights = _weights_in(str(document.meta.get("language")), question)
-    return replace(quotation, sentence=surest, words=tuple(_asked_words(text, surest, weights)))
+    return replace(quotation, sentence=_with_note(text, surest), words=tuple(_asked_words(text, surest, weights)))
 
 
 def chapter_outline(documents: Sequence[Document], chapter: AskedChapter) -> list[Quotation]:
@@ -196,6 +196,7 @@ def chapter_outline(documents: Sequence[Document], chapter: AskedChapter) -> lis
         spans = [span for span in read_text(text).sentences if text[slice(*span)].strip("# \n") not in headings]
         if spans:
             first = next((span for span in spans if size_of(text[slice(*span)]) >= _TELLING), spans[0])
+            first = _with_note(text, first)
             found.append(Quotation(document, first, first))
     return found
 
@@ -262,7 +263,16 @@ def _quotation(
     while 0 < first < marked and patterns["in_brackets"].match(text, sentences[first][0], sentences[marked][0]):
         first += 1
     words = tuple(_asked_words(text, sentences[marked], weights))
-    return Quotation(document, (sentences[first][0], sentences[last][1]), sentences[marked], words)
+    whole = _with_note(text, (sentences[first][0], sentences[last][1]))
+    return Quotation(document, whole, _with_note(text, sentences[marked]), words)
+
+
+def _with_note(text: str, span: Span) -> Span:
+    """Add to whole sentences the rest of a note that begins in them, where that is short."""
+    start, end = span
+    closed = next((b for a, b in note_spans(text) if start <= a < end < b), end)
+    whole = next((b for _, b in read_text(text).sentences if b >= closed), closed)
+    return (start, whole) if size_of(text[end:whole]) <= _SHORT else span
 
 
 def _leaning(sentences: Sequence[str], touched: list[int], weights: Mapping[str, float]) -> list[int]:

@@ -274,6 +274,21 @@ def test_a_pronoun_has_whom_it_means_and_a_note_what_it_hangs_on():
         assert ("Or of 754.]" in citation["quote"], citation["quote"].startswith(took)) == (kept, not kept)
 
 
+def test_a_quotation_does_not_end_within_a_note_that_is_short():
+    took = "Guo Ziyi took Chang'an back [Note: in 757. Others say 758.] after"
+    long = f"Guo Ziyi took Chang'an back [Note: in 757. {'It is disputed. ' * 40}]"
+    for noted, sentence in (
+        (f"{took} a siege.", f"{took} a siege."),
+        (long, "Guo Ziyi took Chang'an back [Note: in 757."),
+    ):
+        text = f"{noted} {'War came soon to the capital. ' * 40}"
+        for query in ("Who took Chang'an?", "What is chapter 3 about?"):
+            documents = [passage(text, sentence="Guo Ziyi took Chang'an back", section=["Chapter 3"])]
+            (citation,) = run(documents, query).meta["citations"]
+            start, end = citation["sentence"]
+            assert (text[start:end], citation["quote"].startswith(sentence)) == (sentence, True)
+
+
 def test_a_window_goes_on_until_it_has_the_kind_of_thing_that_is_asked_for():
     bridge = "The stone bridge over the river was built by Li Chun of the Sui for the merchants of the northern town. "
     told = (
