@@ -148,6 +148,9 @@ def test_a_quotation_is_its_marked_sentence_with_short_neighbours(capsys):
     before = "… Nobody came that night, and the lamps burnt low in the hall. "
     assert f"{before}**Yang Yan proposed the reform in 780.** It was harsh. …" in out
     assert len(out) < 500
+    for sentence, shown in (("安禄山反。", "…**安禄山反。**…"), ("Chang'an 陷落。", "… **Chang'an 陷落。**…")):
+        quote = f"{'人' * 800}。{sentence}{'河北' * 300}。"
+        assert shown in view(capsys, [cited(4, quote, sentence=[801, 801 + len(sentence)])])
 
 
 @pytest.mark.parametrize(
