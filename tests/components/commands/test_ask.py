@@ -224,4 +224,8 @@ def test_of_a_place_the_innermost_heading_is_read_and_not_the_title_twice():
     place = {"source": "a5.html", "title": title, "section": [title.partition(" | ")[0], "A.5.2 The Haymarket Martyrs"]}
     assert place_line(place) == 'A.5 What are some examples of "Anarchy in Actio… · A.5.2 The Haymarket Martyrs'
     assert place_line({**place, "section": []}) == title
+    outer = "SECTION IV FAIRY STORIES—MODERN FANTASTIC TALES"
+    assert place_line({"source": "c.epub", "title": "Tales", "section": [outer, "I The Visit"]}) == (
+        "Tales · SECTION IV FAIRY STORIES—MODERN… › I The Visit"
+    )
     assert place_line({"source": "c.epub", "title": "I, Claudius", "section": ["I"]}) == "I, Claudius · I"
