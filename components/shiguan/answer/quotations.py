@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -183,15 +184,16 @@ def marked_where_read(quotation: Quotation, reading: Reading, question: str) -> 
 
 
 def chapter_outline(documents: Sequence[Document], chapter: AskedChapter) -> list[Quotation]:
-    """Quote the first sentence under each heading of a chapter, or of each passage where it has few headings."""
+    """Quote the first sentence under each heading of a chapter, or of each passage; of several chapters each alike."""
     inside = [one for one in documents if chapter.contains(one.meta)]
     inside.sort(key=lambda one: (str(one.meta.get("source_id")), int(one.meta.get("position") or 0)))
     headed: dict[Any, Document] = {}
     for document in inside:
         headed.setdefault((document.meta.get("source_id"), *document.meta["section"]), document)
     chosen = list(headed.values()) if len(headed) >= _FEWEST_HEADINGS else inside
+    chapters = [list(own) for _, own in groupby(chosen, key=lambda one: chapter.place(one.meta))][:_LONGEST_OUTLINE]
     found = []
-    for document in chosen[:_LONGEST_OUTLINE]:
+    for document in [one for own in chapters for one in own[: _LONGEST_OUTLINE // len(chapters)]]:
         text, headings = document.content or "", document.meta["section"]
         spans = [span for span in read_text(text).sentences if text[slice(*span)].strip("# \n") not in headings]
         if spans:

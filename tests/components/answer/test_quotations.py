@@ -289,6 +289,27 @@ def test_a_quotation_does_not_end_within_a_note_that_is_short():
             assert (text[start:end], citation["quote"].startswith(sentence)) == (sentence, True)
 
 
+@pytest.mark.parametrize(("query", "opening"), [
+    ("What is chapter 3 about?", "Several chapters may be meant; name the book or part to see one alone: "),
+    ("第三章讲什么？", "所问的可能不止一章，写明书名或部类即可只看其一："),
+])  # fmt: skip
+def test_of_several_chapters_that_may_be_meant_each_has_its_share_and_the_reader_is_told(query, opening):
+    def chapter(book, count):
+        sections = [["Chapter 3", f"3.{at}"] for at in range(count)]
+        more = [{"source_id": book, "title": book, "position": at, "section": one} for at, one in enumerate(sections)]
+        return [replace(passage(f"{book} was written by hand.", sentence="written", **one), id=f"{book}{at}")
+                for at, one in enumerate(more)]  # fmt: skip
+
+    answer = run([*chapter("Annals", 15), *chapter("Songs", 2)], query)
+    assert [one["title"] for one in answer.meta["citations"]] == ["Annals"] * 6 + ["Songs"] * 2
+    assert answer.data.startswith(opening)
+    parts = [passage("Text.", sentence="Text.", source_id="a", section=[part, "卷三"]) for part in ("本纪", "志")]
+    assert run(parts, query.replace("chapter", "book").replace("章", "卷")).data.startswith(opening)
+    alone = run(chapter("Annals", 15), query)
+    assert len(alone.meta["citations"]) == 12
+    assert opening not in alone.data
+
+
 def test_a_window_goes_on_until_it_has_the_kind_of_thing_that_is_asked_for():
     bridge = "The stone bridge over the river was built by Li Chun of the Sui for the merchants of the northern town. "
     told = (
