@@ -42,7 +42,9 @@ function noticeOf({ query, answer }, retry) {
   const [say, lang] = speaking(answer.metadata?.language);
   const word = say(`status.${answer.status}`);
   if (answer.status === "answered" || word === answer.status) return null;
-  const notice = h("div.notice", { lang }, h("p", h("strong", word)));
+  // What the quotations are stands before them in the answer: closest passages, or a chapter's first sentences.
+  const told = answer.status === "quoted" && lang === answer.metadata?.language && /^[^>[\n]+?[.。]/u.exec(answer.answer);
+  const notice = h("div.notice", { lang }, h("p", h("strong", told ? told[0] : word)));
   const cause = CAUSES[answer.metadata?.reason];
   if (cause && quotes(answer) && (answer.status === "quoted" || cause !== "noModel")) notice.append(h("p", say(`cause.${cause}`)));
   if (!UNSURE.has(answer.status)) return notice;

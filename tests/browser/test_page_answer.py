@@ -169,6 +169,15 @@ def test_what_is_said_of_an_answer_is_in_its_language(site, opened, locale, lang
     page = opened(site.url + "/", locale=locale)
     ask(page)
     assert page.locator(".notice").inner_text() == told
+    opening = {"zh": "以下是该章各标题下或各段的第一句，一字未改。没有设置语言模型。"}.get(
+        language, "These are first sentences. No model."
+    )
+    script["answer"] = f"{opening}\n\n> An Lushan"
+    ask(page, "What is chapter 2 about?")
+    first = {"zh": "以下是该章各标题下或各段的第一句，一字未改。", "en": "These are first sentences."}.get(
+        language, told.split("\n")[0]
+    )
+    assert page.locator(".turn:last-of-type .notice strong").inner_text() == first
 
 
 def test_what_was_read_stays_where_the_model_fails(site, opened):
