@@ -180,6 +180,11 @@ def marked_where_read(quotation: Quotation, reading: Reading, question: str) -> 
     if likely.get(surest, 0.0) < likely.get(quotation.sentence, 0.0) + _SURER:
         return quotation
     weights = _weights_in(str(document.meta.get("language")), question)
+    above = text[: quotation.sentence[0]].rstrip().rpartition("\n")[2]
+    # Each row of a table is of something else; only the first one heads the others.
+    rows = all(" | " in one for one in (above, text[slice(*quotation.sentence)], text[slice(*surest)]))
+    if rows and _share(quotation, weights, surest) < _share(quotation, weights, quotation.sentence):
+        return quotation
     return replace(quotation, sentence=_with_note(text, surest), words=tuple(_asked_words(text, surest, weights)))
 
 

@@ -113,6 +113,18 @@ def test_the_sentence_is_marked_in_which_the_judge_is_much_surer_of_the_answer(m
     assert f"**{marked}**" in run([passage(text)]).data
 
 
+@pytest.mark.parametrize(("query", "marked"), [
+    ("What did Ida Lowe keep?", "Ida Lowe | 1856 | 1879"),  # the next row is another keeper's
+    ("Which keeper was the last?", "Peter Voss | 1879 | 1901"),  # a row that heads the others answers nothing
+])  # fmt: skip
+def test_of_two_rows_that_with_the_words_of_the_question_stays_marked(monkeypatch, query, marked):
+    text = "The lamp.\n\nKeeper | From | To\nJohn Marsh | 1841 | 1856\nIda Lowe | 1856 | 1879\nPeter Voss | 1879 | 1901"
+    places = ((text.index("Peter"), len(text), 0.9),)
+    monkeypatch.setattr("shiguan.answer.quotations._read", lambda *_: Reading(9.0, places))
+    found = "Ida Lowe | 1856" if "Ida" in query else "Keeper | From"
+    assert f"**{marked}**" in run([passage(text, sentence=found)], query).data
+
+
 def test_in_a_language_that_the_judge_has_not_learned_the_order_stays(monkeypatch):
     arabic = "من استعاد تشانغآن؟"
     assert quoted(monkeypatch, [0.0, 1.0, 3.0], arabic) == [(1, None), (2, None), (3, None)]
