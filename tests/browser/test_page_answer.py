@@ -139,7 +139,7 @@ CAUSES = {
 @pytest.mark.parametrize("reason", CAUSES)
 def test_quotations_say_why_no_model_answered_in_one_sentence(site, opened, reason):
     warning = "No model answered: connection refused."
-    script = Script(SENTENCES).quotations("quoted", warnings=[warning], reason=reason)
+    script = Script(SENTENCES).quotations("quoted", warnings=[warning], reason=reason, time_to_first_token_ms=640)
     site.script = [("generation_complete", script)]
     english, chinese = CAUSES[reason]
     page = opened(site.url + "/", locale="zh-CN")
@@ -155,6 +155,7 @@ def test_quotations_say_why_no_model_answered_in_one_sentence(site, opened, reas
     page.locator("summary >> text=Why").click()
     page.wait_for_selector(".why dl")  # made when it is unfolded
     assert warning in page.locator(".why").inner_text()
+    assert "Time to first word" not in page.locator(".why").inner_text()  # nobody wrote one
 
 
 @pytest.mark.parametrize(("locale", "language", "told"), [
