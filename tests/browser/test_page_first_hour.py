@@ -98,12 +98,14 @@ def test_words_of_the_library_are_not_broken(site, opened):
 
 
 def test_the_library_is_listed_by_year_with_conversions_as_such(site, opened):
+    site.passages[0]["text"] = "Before.\nKeeper | From\nMarsh | 1841"
     page = opened(site.url + "/#/library")
     page.fill("#years", "755..763")
     page.press("#years", "Enter")
     page.wait_for_selector(".found .when")
     assert page.inner_text(".found .when") == "[天寶十四載] = 16 December 755"
-    assert "755..763" in page.inner_text(".found blockquote")
+    lines = page.locator(".found blockquote p").all_inner_texts()
+    assert [line.strip() for line in lines] == ["755..763 Before.", "Keeper | From", "Marsh | 1841"]
     assert page.get_attribute(".found a.link", "href").startswith("#/book?")
     chinese = opened(site.url + "/#/library", locale="zh-CN")
     chinese.fill("#years", "755")
