@@ -199,12 +199,25 @@ export function quotations(answer) {
   });
 }
 
+// What ends no sentence: a note that is still open, a title, a month or an initial before more of the sentence.
+const UNENDED = /\[[^\]]*$|(?:^|[\s("“‘'])\p{Lu}\p{Ll}{0,3}\.\s*$/u;
+
+/** Cut a text into sentences, each with the notes behind it. */
+function sentences(text, language) {
+  const made = [];
+  for (const { segment } of new Intl.Segmenter(language, { granularity: "sentence" }).segment(text)) {
+    const more = made.length > 0 && (segment.startsWith("[") || UNENDED.test(made.at(-1)));
+    made.push(more ? made.pop() + segment : segment);
+  }
+  return made;
+}
+
 /** The sentence that answers or is closest, and below it the sentences before and behind it. */
 function quoted(citation) {
   const text = Array.from(citation.quote);
   const [from, to] = (citation.sentence ?? [citation.start, citation.end]).map((place) => Math.min(Math.max(place - citation.start, 0), text.length));
   const [before, own, after] = [[0, from], [from, to], [to, text.length]].map(([start, end]) => text.slice(start, end).join("").trim());
-  const cut = (some, place) => [...new Intl.Segmenter(citation.language, { granularity: "sentence" }).segment(some)].at(place)?.segment.trim() ?? "";
+  const cut = (some, place) => sentences(some, citation.language).at(place)?.trim() ?? "";
   const [last, next] = [cut(before, -1), cut(after, 0)];
   return [h("p.closest", own.split("\n").flatMap((line, number) => [number > 0 && h("br"), line])),
     (last || next) && h("p.around", last, last && next ? " […] " : " … ", next)];

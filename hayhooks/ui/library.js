@@ -99,7 +99,7 @@ export async function libraryView(main, server) {
         found.replaceChildren(h("p.hint", lines.length < count ? t("of", number(lines.length), number(count)) : lines.length ? t("found", lines.length) : t("nothing")), ...lines.map((one) => h("section.hit",
           h("h3.when", one.how === "carried" ? `[${one.as}]` : one.as, one.western && h("span.hint", ` = ${said(one.western)}`)),
           whereabouts(one),
-          h("blockquote", { dir: "auto" }, one.text),
+          h("blockquote", { dir: "auto" }, written(one)),
           h("p.actions", h("a.link", { href: bookAt({ ...one, parent_id: one.passage }) }, t("openBook"))))));
       } catch (error) {
         found.replaceChildren(failed(error));

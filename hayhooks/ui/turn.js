@@ -9,11 +9,11 @@ import { place } from "./passage.js";
 import { said } from "./server.js";
 import { takeBlock } from "./take.js";
 import { whyBlock } from "./why.js";
-import { around, number, t } from "./words.js";
+import { around, number, speaking, t } from "./words.js";
 
 const UNSURE = new Set(["closest", "not_found"]);
 // Why no model answered, by `metadata.reason`; other reasons show in the status.
-const CAUSES = { no_model: "noModel", refused_key: "refusedKey", budget: "budget", rate_limit: "unreached", server_error: "unreached", unreachable: "unreached", timeout: "unreached", unreadable: "unreached" };
+const CAUSES = { no_model: "noModel", refused_key: "refusedKey", no_credit: "noCredit", budget: "budget", rate_limit: "unreached", server_error: "unreached", unreachable: "unreached", timeout: "unreached", unreadable: "unreached" };
 
 /** Write a turn; `choosable(root, given)` lets its sentences be chosen, `retry(query)` puts another question into the field. */
 export function writtenTurn(turn, { choosable, retry }) {
@@ -39,26 +39,29 @@ export function belowText({ answer, drafts }) {
 }
 
 function noticeOf({ query, answer }, retry) {
-  const word = t(`status.${answer.status}`);
+  const [say, lang] = speaking(answer.metadata?.language);
+  const word = say(`status.${answer.status}`);
   if (answer.status === "answered" || word === answer.status) return null;
-  const notice = h("div.notice", h("p", h("strong", word)));
+  // What the quotations are stands before them in the answer: closest passages, or a chapter's first sentences.
+  const told = answer.status === "quoted" && lang === answer.metadata?.language && /^[^>[\n]+?[.。]/u.exec(answer.answer);
+  const notice = h("div.notice", { lang }, h("p", h("strong", told ? told[0] : word)));
   const cause = CAUSES[answer.metadata?.reason];
-  if (cause && quotes(answer) && (answer.status === "quoted" || cause !== "noModel")) notice.append(h("p", t(`cause.${cause}`)));
+  if (cause && quotes(answer) && (answer.status === "quoted" || cause !== "noModel")) notice.append(h("p", say(`cause.${cause}`)));
   if (!UNSURE.has(answer.status)) return notice;
   const { absent = [], waiting = 0 } = answer.metadata ?? {};
   for (const { term, near } of absent ?? []) {
-    notice.append(h("p", around("absent", h("bdi", term)), near?.length > 0 && [t("near"), near.map((name, index) => [index > 0 && t("comma"),
+    notice.append(h("p", around("absent", h("bdi", term), say), near?.length > 0 && [say("near"), near.map((name, index) => [index > 0 && say("comma"),
       h("button.link", { type: "button", dir: "auto", click: () => retry(query.replaceAll(term, name)) }, name)])]));
   }
-  if (waiting > 0) notice.append(h("p", t("stillReading", number(waiting)), " ", h("a", { href: "#/library" }, t("howFar"))));
-  if (answer.status === "not_found") sayIfEmpty(notice);
+  if (waiting > 0) notice.append(h("p", say("stillReading", number(waiting)), " ", h("a", { href: "#/library" }, say("howFar"))));
+  if (answer.status === "not_found") sayIfEmpty(notice, say);
   return notice;
 }
 
 /** An empty library answers nothing, and that is not what the sources say. */
-async function sayIfEmpty(notice) {
+async function sayIfEmpty(notice, say) {
   const found = await call("/api/v1/documents").catch(() => null);
-  if (found?.sources.length === 0) notice.replaceChildren(h("p", h("strong", t("emptyHead"))), h("p", t("emptyAsked"), " ", h("a", { href: "#/library" }, t("toLibrary"))));
+  if (found?.sources.length === 0) notice.replaceChildren(h("p", h("strong", say("emptyHead"))), h("p", say("emptyAsked"), " ", h("a", { href: "#/library" }, say("toLibrary"))));
 }
 
 /** The cited passages by their numbers; printed, with what is quoted of them. */

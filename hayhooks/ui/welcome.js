@@ -8,8 +8,9 @@ import { number, t } from "./words.js";
 const TITLES = 8;
 const QUESTIONS = 3;
 // Headings that name no matter: "Preface", "Chapter 3", "IV", 第三章.
-const NO_MATTER = /^(?:(?:table of )?contents|preface|foreword|introduction|prologue|epilogue|notes?|index|appendix|glossary|bibliography|references|sources?|copyright|colophon|dedication|acknowledge?ments?|about .*|title page|cover|(?:chapter|part|book|volume|section|vol\.?)\s*[\divxlc.]*|[\divxlc.\s]+|目[录錄次]|前言|序言?|自序|跋|后记|後記|附录|附錄|凡例|版权.*|索引|注释?|(?:\p{L}{1,4}\s+)?[卷第]?[〇零一二三四五六七八九十百千\d]+[章节節卷回篇部]?[上中下]?)$/iu;
+const NO_MATTER = /^(?:(?:table of )?contents|(?:(?:general|\p{L}+['’]s) )?(?:preface|foreword|introduction|note|notes|afterword)(?: (?:to|on) .*)?|introductory|conclusions?|prologue|epilogue|postscript|errata|abstract|index|appendix|glossary|(?:.* )?bibliography|references|(?:works|sources) cited|(?:suggest\p{L}*|further|recommended|additional|selected)(?: for)?(?: further)? readings?|reading list|lists? of .*|illustrations|sources?|copyright|colophon|dedication|acknowledge?ments?|about .*|title page|cover|(?:chapter|part|book|volume|section|vol\.?)\s*[\divxlc.]*|[\divxlc.\s]+|.{0,4}目[录錄次]|.{0,3}前言|(?:[自代原总總译譯]|[译譯编編作著]者|.{1,2}版)?序言?|[导導引绪緒][论論言]|[结結][论論语語]|跋|.{0,3}[后後][记記]|附[录錄]|凡例|.{0,4}[说說]明|版[权權].*|索引|.{0,2}[参參]考(?:[书書]目|文[献獻])|(?:延伸|推荐|推薦|[扩擴]展|相[关關])[阅閱][读讀]|作者[简簡]介|[关關][于於]作者|致[谢謝]|(?:大事)?年表|[注註][释釋]?|(?:\p{L}{1,4}\s+)?[卷第]?[〇零一二三四五六七八九十百千\d]+[章节節卷回篇部]?[上中下]?)$/iu;
 const NUMBERING = /^(?:(?:chapter|part|book|section|volume)\s+[\divxlc]+[.:)\s-]+|\d+(?:\.\d+)*[.):]?\s+|[ivxlc]+[.):]\s+|第?[〇零一二三四五六七八九十百千\d]+[章节節卷回篇部][、.\s]+|(?:\p{L}{1,4}\s+)?卷[第之]?[〇零一二三四五六七八九十百千\d]+\s+)(?=\S)/iu;
+const SMALL = /^(?:a|an|and|at|by|for|from|in|of|on|or|the|to|with)$/iu;
 const ASKED = { zh: "关于{0}，书中怎么说？", lzh: "關於{0}，書中怎麼說？", en: "What does the book say about {0}?" };
 
 /** What stands before the first question; `fill(query)` puts one into the field. */
@@ -49,5 +50,12 @@ function headings(work) {
   const names = [...new Set(work.sections.map(({ section }) => (section.at(-1) ?? "").replace(NUMBERING, "").replace(/[.。?？!！\s]+$/u, "")))].filter((name) => name.length > 1 && name.length <= 60 && !NO_MATTER.test(name));
   const inHan = work.language === "lzh" ? ASKED.lzh : ASKED.zh;
   const step = Math.max(1, Math.floor(names.length / QUESTIONS));
-  return names.filter((_, place) => place % step === Math.min(1, step - 1)).map((name) => (/\p{Script=Han}/u.test(name) ? inHan : ASKED.en).replace("{0}", name.replace(/^(?:The|An?) /u, (word) => word.toLowerCase())));
+  return names.filter((_, place) => place % step === Math.min(1, step - 1)).map((name) => (/\p{Script=Han}/u.test(name) ? inHan : ASKED.en).replace("{0}", calmed(name).replace(/^(?:The|An?) /u, (word) => word.toLowerCase())));
+}
+
+/** Write several words in capitals as a title is written; a numeral stays as it is. */
+function calmed(name) {
+  if (name !== name.toUpperCase() || !/ \p{Lu}/u.test(name)) return name;
+  const small = (word) => (SMALL.test(word) ? word.toLowerCase() : word[0] + word.slice(1).toLowerCase());
+  return name.replace(/\p{L}[\p{L}'’]*/gu, (word) => (/^[IVXLC]+$/u.test(word) ? word : small(word)));
 }

@@ -28,7 +28,7 @@ function whyOf(answer) {
   const total = times.total || 1;
   const stages = Object.entries(times).filter(([name, ms]) => name !== "total" && ms >= 0.05);
   const facts = [
-    [t("total"), duration(total)], first && [t("firstWord"), duration(first)], [t("calls"), number(calls)],
+    [t("total"), duration(total)], first && calls > 0 && [t("firstWord"), duration(first)], [t("calls"), number(calls)],
     usage.total_tokens && [t("tokens"), number(usage.total_tokens)],
     answer.metadata.model && [t("model"), answer.metadata.model],
     receipt && [t("receipt"), h("a", { href: `#/answer/${receipt}` }, receipt.slice(0, 12))],

@@ -21,6 +21,7 @@ const EN = {
     noModel: "No language model is set up, so you see the passages themselves. Judge for yourself whether they answer the question.",
     unreached: "The language model could not be reached, so you see the passages themselves. Judge for yourself whether they answer the question.",
     refusedKey: "The language model refused its API key, so you see the passages themselves. Judge for yourself whether they answer the question.",
+    noCredit: "The account of the language model has no credit left, so you see the passages themselves. Judge for yourself whether they answer the question.",
     budget: "The question’s budget was spent before a language model could answer, so you see the passages themselves. Judge for yourself whether they answer the question.",
   },
   absent: "{0} does not occur in your library.", near: " Similar names that do: ", stillReading: "Your library is still being indexed: {0} passages cannot be searched by meaning yet.", howFar: "Show progress",
@@ -89,6 +90,7 @@ const ZH = {
     noModel: "未配置语言模型，故只引原文，不另作陈述；是否回答了问题，请自行判断。",
     unreached: "语言模型没有响应，故只引原文，不另作陈述；是否回答了问题，请自行判断。",
     refusedKey: "语言模型不接受所设的 API 密钥，故只引原文，不另作陈述；是否回答了问题，请自行判断。",
+    noCredit: "语言模型的账户余额不足，故只引原文，不另作陈述；是否回答了问题，请自行判断。",
     budget: "本题的预算已经用完，故只引原文，不另作陈述；是否回答了问题，请自行判断。",
   },
   absent: "你的书库中没有“{0}”。", near: "相近的有：", stillReading: "书库还在建立索引：尚有{0}段不能按意义检索。", howFar: "查看进度",
@@ -151,15 +153,23 @@ export function switchLanguage() {
 }
 
 /** Say something: `t("rank", 2, 50)`, `t("verdict.supported")`. A name that no word is known for is said as it is. */
-export function t(name, ...given) {
-  const found = name.split(".").reduce((words, key) => words?.[key], TONGUES[tongue]);
+export const t = (name, ...given) => worded(tongue, name, given);
+
+/** Say things in the language of an answer, where the page speaks it: what `t` would be, and its language. */
+export function speaking(language) {
+  const own = language in TONGUES ? language : tongue;
+  return [(name, ...given) => worded(own, name, given), own];
+}
+
+function worded(own, name, given) {
+  const found = name.split(".").reduce((words, key) => words?.[key], TONGUES[own]);
   if (typeof found !== "string") return name.split(".").pop();
   return found.replace(/\{(\d)\}/g, (_, number) => given[number] ?? "");
 }
 
 /** Say something around an element whose direction of writing must not spread to the rest of the sentence. */
-export function around(name, element) {
-  const [before, after] = t(name, "\0").split("\0");
+export function around(name, element, say = t) {
+  const [before, after] = say(name, "\0").split("\0");
   return [before, element, after];
 }
 

@@ -336,3 +336,21 @@ def test_without_a_model_quotations_look_like_quotations(site, opened):
     assert page.locator("#mode").bounding_box()["width"] > 120
     assert page.locator("blockquote.quotation p").all_inner_texts() == ["In 755 he fell.", "He rose. […] So."]
     assert page.locator(".notice strong").inner_text() == "Closest passages, word for word"
+
+
+@pytest.mark.parametrize(("before", "after", "around"), [
+    ("He rose. ", " Dr. J. Tull saw it. So.", "He rose. […] Dr. J. Tull saw it."),
+    ("He rose. ", " It burned in Jan. 1893. So.", "He rose. […] It burned in Jan. 1893."),
+    ("She left. He rose. [Note: Id. iii, verse 24.] ", " So.", "He rose. [Note: Id. iii, verse 24.] […] So."),
+    ("He rose. ", " So. [Note: See Bede. Not Gildas.] Or not.", "He rose. […] So. [Note: See Bede. Not Gildas.]"),
+])  # fmt: skip
+def test_the_sentences_beside_a_quotation_are_whole_with_their_notes(site, opened, before, after, around):
+    answer = Script(["An Lushan rose."]).quotations("quoted")
+    own = "In 755 he fell."
+    quote, start = f"{before}{own}{after}", len(before)
+    answer["citations"][0] |= {"quote": quote, "start": 0, "end": len(quote), "language": "en",
+                               "sentence": [start, start + len(own)]}  # fmt: skip
+    site.script = [("generation_complete", answer)]
+    page = opened(site.url + "/")
+    ask(page)
+    assert page.locator("blockquote.quotation p").all_inner_texts() == [own, around]

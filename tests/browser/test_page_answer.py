@@ -131,6 +131,7 @@ CAUSES = {
     "no_model": ("No language model is set up, ", "未配置语言模型，"),
     "unreachable": ("The language model could not be reached, ", "语言模型没有响应，"),
     "refused_key": ("The language model refused its API key, ", "语言模型不接受所设的 API 密钥，"),
+    "no_credit": ("The account of the language model has no credit left, ", "语言模型的账户余额不足，"),
     "budget": ("The question’s budget was spent before a language model could answer, ", "本题的预算已经用完，"),
 }
 
@@ -138,7 +139,7 @@ CAUSES = {
 @pytest.mark.parametrize("reason", CAUSES)
 def test_quotations_say_why_no_model_answered_in_one_sentence(site, opened, reason):
     warning = "No model answered: connection refused."
-    script = Script(SENTENCES).quotations("quoted", warnings=[warning], reason=reason)
+    script = Script(SENTENCES).quotations("quoted", warnings=[warning], reason=reason, time_to_first_token_ms=640)
     site.script = [("generation_complete", script)]
     english, chinese = CAUSES[reason]
     page = opened(site.url + "/", locale="zh-CN")
@@ -154,6 +155,30 @@ def test_quotations_say_why_no_model_answered_in_one_sentence(site, opened, reas
     page.locator("summary >> text=Why").click()
     page.wait_for_selector(".why dl")  # made when it is unfolded
     assert warning in page.locator(".why").inner_text()
+    assert "Time to first word" not in page.locator(".why").inner_text()  # nobody wrote one
+
+
+@pytest.mark.parametrize(("locale", "language", "told"), [
+    ("en-US", "zh", "最接近的原文\n\n未配置语言模型，故只引原文，不另作陈述；是否回答了问题，请自行判断。"),
+    ("zh-CN", "en", "Closest passages, word for word\n\nNo language model is set up, so you see the passages themselves. "
+     "Judge for yourself whether they answer the question."),
+    ("zh-CN", "de", "最接近的原文\n\n未配置语言模型，故只引原文，不另作陈述；是否回答了问题，请自行判断。"),
+])  # fmt: skip
+def test_what_is_said_of_an_answer_is_in_its_language(site, opened, locale, language, told):
+    script = Script(SENTENCES).quotations("quoted", reason="no_model", language=language)
+    site.script = [("generation_complete", script)]
+    page = opened(site.url + "/", locale=locale)
+    ask(page)
+    assert page.locator(".notice").inner_text() == told
+    opening = {"zh": "以下是该章各标题下或各段的第一句，一字未改。没有设置语言模型。"}.get(
+        language, "These are first sentences. No model."
+    )
+    script["answer"] = f"{opening}\n\n> An Lushan"
+    ask(page, "What is chapter 2 about?")
+    first = {"zh": "以下是该章各标题下或各段的第一句，一字未改。", "en": "These are first sentences."}.get(
+        language, told.split("\n")[0]
+    )
+    assert page.locator(".turn:last-of-type .notice strong").inner_text() == first
 
 
 def test_what_was_read_stays_where_the_model_fails(site, opened):

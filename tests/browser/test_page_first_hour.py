@@ -65,6 +65,28 @@ def test_the_first_screen_shows_the_library_and_questions_about_its_headings(sit
     page.wait_for_selector(".titles >> text=and 3 more")
 
 
+@pytest.mark.parametrize("heading", [
+    "SUGGESTIONS FOR READING", "Further Reading", "Selected bibliography", "INTRODUCTORY", "List of Illustrations",
+    "Works cited", "Translator's Note", "Notes on the text", "Author’s preface to the second edition", "Afterword",
+    "参考书目", "主要参考文献", "延伸阅读", "译者序", "再版前言", "出版说明", "导论", "结语", "作者简介", "插图目录", "第三章 结论",
+])  # fmt: skip
+def test_no_question_is_suggested_about_what_comes_before_or_behind_the_text(site, opened, heading):
+    site.passages = [passage(place, "Text.", section=[one]) for place, one in enumerate((heading, "The Salt Tax"))]
+    page = opened(site.url + "/")
+    page.wait_for_selector(".samples button")
+    assert page.locator(".samples button").all_inner_texts() == ["What does the book say about the Salt Tax?"]
+
+
+def test_a_heading_in_capitals_is_asked_about_in_small_letters(site, opened):
+    headings = ["193 THE EMPEROR'S NEW CLOTHES", "KING HENRY VIII", "NASA"]
+    site.passages = [passage(place, "Text.", section=[one]) for place, one in enumerate(headings)]
+    page = opened(site.url + "/")
+    page.wait_for_selector(".samples button")
+    assert set(page.locator(".samples button").all_inner_texts()) == {
+        f"What does the book say about {one}?" for one in ("the Emperor's New Clothes", "King Henry VIII", "NASA")
+    }
+
+
 def test_words_of_the_library_are_not_broken(site, opened):
     site.sources = [source("a.epub", "A", language="zh-Hant", passages=26_300, complete=False, vectors=3)]
     page = opened(site.url + "/#/library", width=1180)
@@ -76,12 +98,14 @@ def test_words_of_the_library_are_not_broken(site, opened):
 
 
 def test_the_library_is_listed_by_year_with_conversions_as_such(site, opened):
+    site.passages[0]["text"] = "Before.\nKeeper | From\nMarsh | 1841"
     page = opened(site.url + "/#/library")
     page.fill("#years", "755..763")
     page.press("#years", "Enter")
     page.wait_for_selector(".found .when")
     assert page.inner_text(".found .when") == "[天寶十四載] = 16 December 755"
-    assert "755..763" in page.inner_text(".found blockquote")
+    lines = page.locator(".found blockquote p").all_inner_texts()
+    assert [line.strip() for line in lines] == ["755..763 Before.", "Keeper | From", "Marsh | 1841"]
     assert page.get_attribute(".found a.link", "href").startswith("#/book?")
     chinese = opened(site.url + "/#/library", locale="zh-CN")
     chinese.fill("#years", "755")

@@ -241,7 +241,9 @@ class CitationExtractor:
             nowhere = nowhere or tells_no_origin(query, found)
             quoted = outline or ([] if nothing else [one for one, _ in judged])
             status = "not_found" if not quoted else "quoted" if outline or (sure and not nowhere) else "closest"
-            opening = _opening(status, outcome, self.mode, language, "outline" if outline else status)
+            chapters = {chapter.place(one.document.meta) for one in outline} if chapter is not None else ()
+            kind = "outlines" if len(chapters) > 1 else "outline" if outline else status
+            opening = _opening(status, outcome, self.mode, language, kind)
             text, citations = write_quotations(quoted, opening, confidence or 0.0)
             meta |= {"status": status, "citations": citations, "confidence": confidence, "absent": absent}
             if filters and status != "quoted" and isinstance(store, LibraryStore):

@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from shiguan.llm.source_blocks import neutral_attribute
 from shiguan.models.judge import JUDGED, Reading, judge
 from shiguan.reading.passage import Passage
 from shiguan.reading.question import Question, read_question
-from shiguan.reading.text import Text, read_text
+from shiguan.reading.text import Text, note_spans, read_text
 from shiguan.resources import read_patterns
 from shiguan.text.languages import fold_han
 from shiguan.text.library_questions import AskedChapter
@@ -181,23 +182,30 @@ def marked_where_read(quotation: Quotation, reading: Reading, question: str) -> 
     if likely.get(surest, 0.0) < likely.get(quotation.sentence, 0.0) + _SURER:
         return quotation
     weights = _weights_in(str(document.meta.get("language")), asked)
-    return replace(quotation, sentence=surest, words=tuple(_asked_words(text, surest, weights)))
+    above = text[: quotation.sentence[0]].rstrip().rpartition("\n")[2]
+    # Each row of a table is of something else; only the first one heads the others.
+    rows = all(" | " in one for one in (above, text[slice(*quotation.sentence)], text[slice(*surest)]))
+    if rows and _share(quotation, weights, surest) < _share(quotation, weights, quotation.sentence):
+        return quotation
+    return replace(quotation, sentence=_with_note(text, surest), words=tuple(_asked_words(text, surest, weights)))
 
 
 def chapter_outline(documents: Sequence[Document], chapter: AskedChapter) -> list[Quotation]:
-    """Quote the first sentence under each heading of a chapter, or of each passage where it has few headings."""
+    """Quote the first sentence under each heading of a chapter, or of each passage; of several chapters each alike."""
     inside = [one for one in documents if chapter.contains(one.meta)]
     inside.sort(key=lambda one: (str(one.meta.get("source_id")), int(one.meta.get("position") or 0)))
     headed: dict[Any, Document] = {}
     for document in inside:
         headed.setdefault((document.meta.get("source_id"), *document.meta["section"]), document)
     chosen = list(headed.values()) if len(headed) >= _FEWEST_HEADINGS else inside
+    chapters = [list(own) for _, own in groupby(chosen, key=lambda one: chapter.place(one.meta))][:_LONGEST_OUTLINE]
     found = []
-    for document in chosen[:_LONGEST_OUTLINE]:
+    for document in [one for own in chapters for one in own[: _LONGEST_OUTLINE // len(chapters)]]:
         text, headings = document.content or "", document.meta["section"]
         spans = [span for span in read_text(text).sentences if text[slice(*span)].strip("# \n") not in headings]
         if spans:
             first = next((span for span in spans if size_of(text[slice(*span)]) >= _TELLING), spans[0])
+            first = _with_note(text, first)
             found.append(Quotation(document, first, first))
     return found
 
@@ -265,7 +273,16 @@ def _quotation(
     while 0 < first < marked and patterns["in_brackets"].match(text, sentences[first][0], sentences[marked][0]):
         first += 1
     words = tuple(_asked_words(text, sentences[marked], weights))
-    return Quotation(document, (sentences[first][0], sentences[last][1]), sentences[marked], words)
+    whole = _with_note(text, (sentences[first][0], sentences[last][1]))
+    return Quotation(document, whole, _with_note(text, sentences[marked]), words)
+
+
+def _with_note(text: str, span: Span) -> Span:
+    """Add to whole sentences the rest of a note that begins in them, where that is short."""
+    start, end = span
+    closed = next((b for a, b in note_spans(text) if start <= a < end < b), end)
+    whole = next((b for _, b in read_text(text).sentences if b >= closed), closed)
+    return (start, whole) if size_of(text[end:whole]) <= _SHORT else span
 
 
 def _leaning(sentences: Sequence[str], touched: list[int], weights: Mapping[str, float]) -> list[int]:

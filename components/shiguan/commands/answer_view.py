@@ -220,10 +220,10 @@ def _short(console: Console, citation: dict[str, Any]) -> Text:
         if size_of(quote[low:high]) <= _SHORT and not noted:
             start, end = low, high
     start += len(quote[start:end]) - len(quote[start:end].lstrip())
-    text = _marked(console, quote[start:end].rstrip(), at + start, [citation["sentence"]], citation["words"])
-    gap = "…" if is_wide(text.plain[-1:] or " ") else " …"
-    opening = gap[::-1] if quote[:start].strip() else ""
-    return Text.assemble(opening, text, gap if quote[end:].strip() else "")
+    shown = quote[start:end].rstrip()
+    text = _marked(console, shown, at + start, [citation["sentence"]], citation["words"])
+    opening, closing = ("…" if is_wide(edge or " ") else " …" for edge in (shown[:1], shown[-1:]))
+    return Text.assemble(opening[::-1] if quote[:start].strip() else "", text, closing if quote[end:].strip() else "")
 
 
 def _marked(

@@ -154,14 +154,15 @@ class IngestProgress:
 
 
 def place_line(place: Mapping[str, Any]) -> str:
-    """Write where a passage is: title or file, edition, page and headings, for one line; a long title is cut."""
+    """Write where a passage is: title or file, edition, page and headings, all but the last cut for one line."""
     page = page_words({"page": place.get("page") or (place.get("anchor") or {}).get("page")})
     source, section = place.get("source") or "", list(place.get("section") or [])
     title = place.get("title") or source
     title = source if title == Path(source).stem else title  # a file without a title has its own name
     if section and title.startswith(section[0]) and 2 * len(section[0]) > len(title):  # the title once more
         section = section[1:]
-    parts = [_short(title, 48) if section else title, place.get("edition"), page, " › ".join(section)]
+    headings = " › ".join([*map(_short, section[:-1]), *section[-1:]])
+    parts = [_short(title, 48) if section else title, place.get("edition"), page, headings]
     return " · ".join(one_line(str(part)) for part in parts if part)
 
 

@@ -66,6 +66,12 @@ class AskedChapter:
         """Return whether a passage stands in the chapter, by its headings and its book."""
         return self.is_of(meta) and any(map(self.heads, meta.get("section") or ()))
 
+    def place(self, meta: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the work and the headings down to the outermost by which a passage stands in the chapter."""
+        headings = list(meta.get("section") or ())
+        last = next((at for at, heading in enumerate(headings) if self.heads(heading)), 0)
+        return str(meta.get("source_id")), *headings[: last + 1]
+
     def is_of(self, meta: Mapping[str, Any]) -> bool:
         """Return whether a passage is of the book that the question names, if it names one."""
         return any(map(self.names, (meta.get("title") or "", Path(meta.get("source") or "").stem)))

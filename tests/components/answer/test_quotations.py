@@ -113,6 +113,18 @@ def test_the_sentence_is_marked_in_which_the_judge_is_much_surer_of_the_answer(m
     assert f"**{marked}**" in run([passage(text)]).data
 
 
+@pytest.mark.parametrize(("query", "marked"), [
+    ("What did Ida Lowe keep?", "Ida Lowe | 1856 | 1879"),  # the next row is another keeper's
+    ("Which keeper was the last?", "Peter Voss | 1879 | 1901"),  # a row that heads the others answers nothing
+])  # fmt: skip
+def test_of_two_rows_that_with_the_words_of_the_question_stays_marked(monkeypatch, query, marked):
+    text = "The lamp.\n\nKeeper | From | To\nJohn Marsh | 1841 | 1856\nIda Lowe | 1856 | 1879\nPeter Voss | 1879 | 1901"
+    places = ((text.index("Peter"), len(text), 0.9),)
+    monkeypatch.setattr("shiguan.answer.quotations._read", lambda *_: Reading(9.0, places))
+    found = "Ida Lowe | 1856" if "Ida" in query else "Keeper | From"
+    assert f"**{marked}**" in run([passage(text, sentence=found)], query).data
+
+
 def test_in_a_language_that_the_judge_has_not_learned_the_order_stays(monkeypatch):
     arabic = "من استعاد تشانغآن؟"
     assert quoted(monkeypatch, [0.0, 1.0, 3.0], arabic) == [(1, None), (2, None), (3, None)]
@@ -272,6 +284,42 @@ def test_a_pronoun_has_whom_it_means_and_a_note_what_it_hangs_on():
         noted = f"The registers counted {'millions and ' * count}more. [Note: of 755. Or of 754.] {took} "
         (citation,) = run([passage(f"Before it was peace. {noted}", sentence=took)]).meta["citations"]
         assert ("Or of 754.]" in citation["quote"], citation["quote"].startswith(took)) == (kept, not kept)
+
+
+def test_a_quotation_does_not_end_within_a_note_that_is_short():
+    took = "Guo Ziyi took Chang'an back [Note: in 757. Others say 758.] after"
+    long = f"Guo Ziyi took Chang'an back [Note: in 757. {'It is disputed. ' * 40}]"
+    for noted, sentence in (
+        (f"{took} a siege.", f"{took} a siege."),
+        (long, "Guo Ziyi took Chang'an back [Note: in 757."),
+    ):
+        text = f"{noted} {'War came soon to the capital. ' * 40}"
+        for query in ("Who took Chang'an?", "What is chapter 3 about?"):
+            documents = [passage(text, sentence="Guo Ziyi took Chang'an back", section=["Chapter 3"])]
+            (citation,) = run(documents, query).meta["citations"]
+            start, end = citation["sentence"]
+            assert (text[start:end], citation["quote"].startswith(sentence)) == (sentence, True)
+
+
+@pytest.mark.parametrize(("query", "opening"), [
+    ("What is chapter 3 about?", "Several chapters may be meant; name the book or part to see one alone: "),
+    ("第三章讲什么？", "所问的可能不止一章，写明书名或部类即可只看其一："),
+])  # fmt: skip
+def test_of_several_chapters_that_may_be_meant_each_has_its_share_and_the_reader_is_told(query, opening):
+    def chapter(book, count):
+        sections = [["Chapter 3", f"3.{at}"] for at in range(count)]
+        more = [{"source_id": book, "title": book, "position": at, "section": one} for at, one in enumerate(sections)]
+        return [replace(passage(f"{book} was written by hand.", sentence="written", **one), id=f"{book}{at}")
+                for at, one in enumerate(more)]  # fmt: skip
+
+    answer = run([*chapter("Annals", 15), *chapter("Songs", 2)], query)
+    assert [one["title"] for one in answer.meta["citations"]] == ["Annals"] * 6 + ["Songs"] * 2
+    assert answer.data.startswith(opening)
+    parts = [passage("Text.", sentence="Text.", source_id="a", section=[part, "卷三"]) for part in ("本纪", "志")]
+    assert run(parts, query.replace("chapter", "book").replace("章", "卷")).data.startswith(opening)
+    alone = run(chapter("Annals", 15), query)
+    assert len(alone.meta["citations"]) == 12
+    assert opening not in alone.data
 
 
 def test_a_window_goes_on_until_it_has_the_kind_of_thing_that_is_asked_for():

@@ -148,6 +148,9 @@ def test_a_quotation_is_its_marked_sentence_with_short_neighbours(capsys):
     before = "… Nobody came that night, and the lamps burnt low in the hall. "
     assert f"{before}**Yang Yan proposed the reform in 780.** It was harsh. …" in out
     assert len(out) < 500
+    for sentence, shown in (("安禄山反。", "…**安禄山反。**…"), ("Chang'an 陷落。", "… **Chang'an 陷落。**…")):
+        quote = f"{'人' * 800}。{sentence}{'河北' * 300}。"
+        assert shown in view(capsys, [cited(4, quote, sentence=[801, 801 + len(sentence)])])
 
 
 @pytest.mark.parametrize(
@@ -221,4 +224,8 @@ def test_of_a_place_the_innermost_heading_is_read_and_not_the_title_twice():
     place = {"source": "a5.html", "title": title, "section": [title.partition(" | ")[0], "A.5.2 The Haymarket Martyrs"]}
     assert place_line(place) == 'A.5 What are some examples of "Anarchy in Actio… · A.5.2 The Haymarket Martyrs'
     assert place_line({**place, "section": []}) == title
+    outer = "SECTION IV FAIRY STORIES—MODERN FANTASTIC TALES"
+    assert place_line({"source": "c.epub", "title": "Tales", "section": [outer, "I The Visit"]}) == (
+        "Tales · SECTION IV FAIRY STORIES—MODERN… › I The Visit"
+    )
     assert place_line({"source": "c.epub", "title": "I, Claudius", "section": ["I"]}) == "I, Claudius · I"
