@@ -18,18 +18,11 @@ from shiguan.engine.timeline import timeline as list_times
 from shiguan.serving.authentication import Reader, Writer, check_tenant
 from shiguan.serving.current_request import Principal, current_request
 from shiguan.serving.engine import current_engine
-from shiguan.serving.error_replies import ApiError, refuse_unknown
+from shiguan.serving.error_replies import ApiError, check_query
 from shiguan.serving.ingest_jobs import IngestJobs
 from shiguan.serving.keys import audit
 
-
-async def _check_query(request: Request) -> None:
-    """Refuse a parameter that a route does not take: one that is misspelled would limit nothing."""
-    known = {field.alias for field in request.scope["route"].dependant.query_params}
-    refuse_unknown("query", request.query_params, known)
-
-
-router = APIRouter(prefix="/api/v1", dependencies=[Depends(_check_query)])
+router = APIRouter(prefix="/api/v1", dependencies=[Depends(check_query)])
 
 
 async def _current_jobs(request: Request) -> Any:

@@ -183,6 +183,16 @@ def refuse_unknown(place: str, given: Iterable[str], known: Collection[str]) -> 
         raise RequestValidationError([{"type": "extra_forbidden", "loc": (place, name)} for name in unknown])
 
 
+async def check_query(request: Request) -> None:
+    """Refuse a parameter that a route does not take, or takes once and is given twice: one would limit nothing."""
+    known = {field.alias: field.field_info.annotation for field in request.scope["route"].dependant.query_params}
+    refuse_unknown("query", request.query_params, known)
+    single = [name for name, kind in known.items() if kind != list[str] | None]
+    if twice := [name for name in single if len(request.query_params.getlist(name)) > 1]:
+        problem = {"type": "given_twice", "msg": "it is given more than once, and one value is expected"}
+        raise RequestValidationError([{**problem, "loc": ("query", name)} for name in twice])
+
+
 def invalid_fields(error: ValidationError | RequestValidationError) -> ApiError:
     problems = list(error.errors())
     if any(problem["type"] == "json_invalid" for problem in problems):

@@ -118,6 +118,24 @@ async def test_a_parameter_that_limits_nothing_is_refused_by_its_name(server, pa
         assert [one["field"] for one in json.loads(body)["error"]["fields"]] == [unknown]
 
 
+@pytest.mark.parametrize(
+    ("path", "query", "twice"),
+    [
+        ("/search", {"query": "war", "source": ["war.md", "salt.txt"]}, ""),
+        ("/search", {"query": "war", "top_k": ["1"]}, ""),
+        ("/search", {"query": "war", "top_k": ["1", "2"]}, "top_k"),
+        ("/search", {"query": ["war", "peace"]}, "query"),
+        ("/contents", {"source": ["war.md", "salt.txt"]}, "source"),
+        ("/timeline", {"when": ["755", "763"]}, "when"),
+    ],
+)
+async def test_a_parameter_that_is_given_twice_is_refused_where_one_value_would_count(server, path, query, twice):
+    status, body = await server(f"{PLACE}{path}", **query)
+    assert status == (422 if twice else 200), body
+    if twice:
+        assert f"`{twice}` (it is given more than once, and one value is expected)" in json.loads(body)["detail"]
+
+
 async def test_a_text_is_checked_at_once_and_as_a_stream(server):
     text = "It says “An Lushan rose at Fanyang in 755”. The war ended in 763. And “An Lushan rose at Fanyang in 756”."
     found = await read(server, "/api/v1/verify", body={"text": text})
