@@ -5,7 +5,7 @@ import sys
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, Depends, FastAPI
 from haystack.tracing.tracer import disable_tracing
 from pydantic import BaseModel, Field
 
@@ -15,6 +15,7 @@ from shiguan.resources import resource_folder
 from shiguan.serving.authentication import Reader
 from shiguan.serving.document_routes import CurrentLibrary
 from shiguan.serving.engine import current_engine
+from shiguan.serving.error_replies import check_query
 from shiguan.serving.service import Service
 from shiguan.serving.settings import ServingSettings
 from shiguan.serving.telemetry import write_logs
@@ -46,7 +47,7 @@ class Expectation(BaseModel, extra="forbid"):
     mode: Annotated[str, Field(max_length=40)] = "simple"
 
 
-router = APIRouter()
+router = APIRouter(dependencies=[Depends(check_query)])
 
 
 @router.post("/api/v1/why", tags=["rag"], summary="Say where an expected passage was lost")

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field
 from starlette.datastructures import UploadFile
@@ -16,10 +16,11 @@ from shiguan.errors import RefusedError
 from shiguan.llm.run import raise_if_cancelled
 from shiguan.serving.authentication import Reader
 from shiguan.serving.engine import current_engine
+from shiguan.serving.error_replies import check_query
 from shiguan.serving.event_stream import STREAMED, EventStreamResponse, ServerEvent
 from shiguan.text.works import plain_line
 
-router = APIRouter(prefix="/api/v1/verify", tags=["library"])
+router = APIRouter(prefix="/api/v1/verify", tags=["library"], dependencies=[Depends(check_query)])
 
 
 class VerifyRequest(BaseModel, extra="forbid"):

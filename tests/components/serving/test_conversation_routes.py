@@ -58,7 +58,7 @@ async def test_a_conversation_is_listed_renamed_exported_and_deleted(server):
         ("GET", PLACE, "limit=-1"),
         ("GET", f"{PLACE}/one/export", "form=docx"),
         ("POST", "/api/v1/rag/query-stream", "event=basic"),
-        ("GET", "/v1/models", ""),
+        ("GET", "/v1/models?api-version=1", ""),
     ],
 )
 async def test_a_parameter_that_a_route_does_not_take_is_refused_by_its_name(server, method, path, unknown):
