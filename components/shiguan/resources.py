@@ -137,6 +137,15 @@ def write_json(path: Path, value: Any, *, mode: int = 0o666, indent: int | None 
     write_whole(path, (json.dumps(value, ensure_ascii=False, indent=indent) + "\n").encode(), mode=mode)
 
 
+def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object of the fields that `json` read, of which it would else keep the last of each name alone."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"`{next(name for name in names if names.count(name) > 1)[:40]}` is given twice")
+    return found
+
+
 FOR_WRITING = 64 * 1024 * 1024
 """Free bytes without which nothing new is written: some batches of passages with their vectors, several times over."""
 

@@ -241,6 +241,7 @@ def test_a_deleted_source_is_found_no_more(shiguan, tmp_path):
         (["ask", "\udcff\udcfe"], "The question is not in UTF-8"),
         (["ask", "Who?", "--budget", "hours=2"], "The budget cannot be used"),
         (["ask", "x" * 10_000], "has 10,000 characters, the limit is 2,000"),
+        (["ask", "Who?", "--persona", '{"name": "a", "name": "b"}'], "`name` is given twice. Expected"),
         (["ask", "Who?", "--mode", "hasty"], "has no mode `hasty`. Known modes:"),
         (["ask", "Who?", "--deployment", "moon"], "no deployment `moon`"),
         (["ask", "Who?", "--tenant", " "], "`--tenant` is empty"),
