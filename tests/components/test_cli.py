@@ -392,7 +392,7 @@ def test_a_mistyped_folder_is_named_and_not_made(shiguan, tmp_path, endpoint):
 
 
 @pytest.mark.parametrize(
-    "command", [["modes"], ["modes", "--json"], ["check", "none.yml"], ["check", "none.yml", "--json"]]
+    "command", [["modes"], ["modes", "--json"], ["check", __file__], ["check", __file__, "--json"]]
 )
 def test_an_output_that_cannot_be_written_is_told_and_a_reader_who_leaves_is_no_failure(command):
     run = [sys.executable, "-m", "shiguan.cli", *command]
@@ -408,7 +408,7 @@ def test_an_output_that_cannot_be_written_is_told_and_a_reader_who_leaves_is_no_
 
 
 def test_a_command_whose_streams_are_closed_ends_as_it_would_and_opens_no_file_in_their_place(tmp_path):
-    command = f"'{sys.executable}' -m shiguan.cli check none.yml <&- >&-"
+    command = f"'{sys.executable}' -m shiguan.cli check {__file__!r} <&- >&-"
     done = subprocess.run(["sh", "-c", command], env=ENVIRONMENT, stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr) == (2, "")
 
