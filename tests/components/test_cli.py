@@ -243,6 +243,7 @@ def test_a_deleted_source_is_found_no_more(shiguan, tmp_path):
         (["ask", "x" * 10_000], "has 10,000 characters, the limit is 2,000"),
         (["ask", "Who?", "--persona", '{"name": "a", "name": "b"}'], "`name` is given twice. Expected"),
         (["ask", "Who?", "--mode", "hasty"], "has no mode `hasty`. Known modes:"),
+        (["ask", "Who?", "--mode", "none.yml"], "none.yml does not exist. Check the path."),
         (["ask", "Who?", "--deployment", "moon"], "no deployment `moon`"),
         (["ask", "Who?", "--tenant", " "], "`--tenant` is empty"),
         (
@@ -265,7 +266,7 @@ def test_a_deleted_source_is_found_no_more(shiguan, tmp_path):
         (["eval", "retrieval", "--corpus", "no", "--queries", "no", "--qrels", "no"], "no does not exist"),
         (["verify"], "`verify` takes one of a FILE"),
         (["verify", "a.txt", "--quote", "b"], "`verify` takes one of a FILE"),
-        (["verify", "--quotes", "missing.jsonl"], "missing.jsonl does not exist"),
+        (["verify", "--quotes", "missing.jsonl"], "missing.jsonl does not exist. Check the path."),
     ],
 )
 def test_a_refused_request_is_one_sentence_and_exit_code_2(shiguan, arguments, message):
