@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 from shiguan import __version__
 from shiguan.commands.arguments import add_commands, describe
@@ -22,6 +22,9 @@ _REFUSALS = (RefusedError, ConfigurationError, SourceError)
 
 # What becomes of bytes of another encoding on a command line.
 _HALVES = re.compile("[\ud800-\udfff]")
+_LONG_WORD = re.compile(r"(\S{80})\S+")
+# From 0 to 1; `--topk` and `--top-k` have 0.92.
+_NEAR = 0.75
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -104,7 +107,21 @@ def _run(options: argparse.Namespace) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Prints errors without control characters, and adds the values of options to the help."""
+    """Prints errors in short and without control characters, and adds the values of options to the help."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Refuse what a command does not take where its options are known, and name the one that is nearest."""
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            from difflib import get_close_matches  # noqa: PLC0415  # of no use to a right command
+
+            near = get_close_matches(unknown[0].partition("=")[0], self._option_string_actions, 1, _NEAR)
+            hint = f". Did you mean {near[0]}?" if near else ""
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+        return found, unknown
+
+    def error(self, message: str) -> NoReturn:
+        super().error(_LONG_WORD.sub(r"\1...", message))
 
     def format_help(self) -> str:
         describe(self)
