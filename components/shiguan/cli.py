@@ -25,14 +25,15 @@ _HALVES = re.compile("[\ud800-\udfff]")
 _LONG_WORD = re.compile(r"(\S{80})\S+")
 # From 0 to 1; `--topk` and `--top-k` have 0.92.
 _NEAR = 0.75
+_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 
 def main(arguments: list[str] | None = None) -> int:
     _open_missing_streams()
     arguments = sys.argv[1:] if arguments is None else arguments
     options = _parser(arguments).parse_args(arguments)
-    _quiet_libraries()
     try:
+        _quiet_libraries()
         return _run(options)
     except ShiguanError as error:
         print_error(str(error), as_json=options.json)
@@ -43,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:
         return 0  # the reader has closed the pipe
     except Exception as error:
-        if os.environ.get("SHIGUAN_LOG_LEVEL", "").upper() == "DEBUG":
+        if os.environ.get("SHIGUAN_LOG_LEVEL", "").strip().upper() == "DEBUG":
             raise
         print_error(_described(error), as_json=options.json)
         return 1
@@ -153,10 +154,12 @@ def _quiet_libraries() -> None:
         ("TRANSFORMERS_VERBOSITY", "error"),
     ):
         os.environ.setdefault(name, value)
-    level = os.environ.get("SHIGUAN_LOG_LEVEL", "ERROR").upper()
+    level = os.environ.get("SHIGUAN_LOG_LEVEL", "").strip() or "ERROR"
+    if level.upper() not in _LEVELS:
+        raise ConfigurationError(f"SHIGUAN_LOG_LEVEL is `{level}`. Expected one of {', '.join(_LEVELS)}. Correct it.")
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Formatter(logging.BASIC_FORMAT))
-    logging.basicConfig(level=logging.getLevelNamesMapping().get(level, logging.ERROR), handlers=[handler])
+    logging.basicConfig(level=level.upper(), handlers=[handler])
 
 
 class _Formatter(logging.Formatter):

@@ -294,6 +294,7 @@ def test_a_file_that_cannot_be_read_fails_and_the_others_go_in(shiguan, tmp_path
     assert set(summary["skipped"][0]) == {"source", "cause", "next_step"}
 
 
+LEVELS = "DEBUG, INFO, WARNING, ERROR, CRITICAL"
 BUDGETS = [["ask", "x", "--budget", budget] for budget in ("calls", "calls=two", "calls=1.5", "=")]
 
 
@@ -320,6 +321,19 @@ def test_misuse_ends_with_exit_code_2(arguments, words, capsys):
         main(arguments)
     assert stopped.value.code == 2
     assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("level", ["bogus", "10"])
+def test_a_level_of_the_log_that_is_none_is_refused(shiguan, monkeypatch, level):
+    monkeypatch.setenv("SHIGUAN_LOG_LEVEL", level)
+    code, _, err = shiguan("modes")
+    assert (code, err) == (2, f"shiguan: SHIGUAN_LOG_LEVEL is `{level}`. Expected one of {LEVELS}. Correct it.\n")
+
+
+@pytest.mark.parametrize("level", ["", " info ", "Warning", "DEBUG"])
+def test_a_level_of_the_log_is_taken_in_any_case(shiguan, monkeypatch, level):
+    monkeypatch.setenv("SHIGUAN_LOG_LEVEL", level)
+    assert shiguan("modes")[0] == 0
 
 
 def test_modes_are_listed_with_their_costs(shiguan):
