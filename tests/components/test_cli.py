@@ -265,6 +265,7 @@ def test_a_deleted_source_is_found_no_more(shiguan, tmp_path):
         (["ingest", "/no/such/file.epub"], "/no/such/file.epub does not exist"),
         (["eval", "retrieval", "--corpus", "no", "--queries", "no", "--qrels", "no"], "no does not exist"),
         (["verify"], "`verify` takes one of a FILE"),
+        (["verify", "--quote", " "], "`--quote` is empty. Give the words to be found."),
         (["verify", "a.txt", "--quote", "b"], "`verify` takes one of a FILE"),
         (["verify", "--quotes", "missing.jsonl"], "missing.jsonl does not exist. Check the path."),
     ],
