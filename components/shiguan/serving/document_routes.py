@@ -12,12 +12,11 @@ from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
 
 from shiguan.engine.library import MOST_NEIGHBOURS, SUFFIXES, Library, shown_passage
-from shiguan.engine.mode_pipeline import MAX_QUESTION
 from shiguan.engine.timeline import SEARCH, matched
 from shiguan.engine.timeline import timeline as list_times
 from shiguan.serving.authentication import Reader, Writer, check_tenant
 from shiguan.serving.current_request import Principal, current_request
-from shiguan.serving.engine import current_engine
+from shiguan.serving.engine import Question, current_engine
 from shiguan.serving.error_replies import ApiError, check_query
 from shiguan.serving.ingest_jobs import IngestJobs
 from shiguan.serving.keys import audit
@@ -182,9 +181,7 @@ async def passages(
 async def timeline(
     library: CurrentLibrary,
     reader: Reader,
-    query: Annotated[
-        str | None, Query(max_length=MAX_QUESTION, description="Only what is found by these words.")
-    ] = None,
+    query: Annotated[Question | None, Query(description="Only what is found by these words.")] = None,
     when: Annotated[str | None, Query(max_length=100, description="Years, such as `755..763`.")] = None,
     source: Names = None,
 ) -> dict[str, Any]:
@@ -206,7 +203,7 @@ async def timeline(
 
 @router.get("/library/search", tags=["library"], summary="Find passages")
 async def search(
-    query: Annotated[str, Query(min_length=1, max_length=MAX_QUESTION, description="Words or a question.")],
+    query: Annotated[Question, Query(description="Words or a question.")],
     reader: Reader,
     source: Names = None,
     section: Names = None,

@@ -136,6 +136,27 @@ async def test_a_parameter_that_is_given_twice_is_refused_where_one_value_would_
         assert f"`{twice}` (it is given more than once, and one value is expected)" in json.loads(body)["detail"]
 
 
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("", "The question is empty. Type a question of 1 to 2,000 characters."),
+        (" ", "The question is empty. Type a question of 1 to 2,000 characters."),
+        ("x" * 2001, "The question has 2,001 characters, the limit is 2,000. Shorten it"),
+        ("？？", "The question `？？` has no words."),
+        (" war" + " " * 2000, ""),
+    ],
+)
+async def test_what_is_no_question_is_refused_in_the_same_words_on_every_route(server, query, told):
+    for call in (
+        server(f"{PLACE}/search", query=query),
+        server(f"{PLACE}/timeline", query=query),
+        server("/api/v1/rag/query", body={"query": query}),
+    ):
+        status, body = await call
+        assert status == (422 if told else 200), body
+        assert not told or json.loads(body)["error"]["message"].startswith(told)
+
+
 async def test_a_text_is_checked_at_once_and_as_a_stream(server):
     text = "It says “An Lushan rose at Fanyang in 755”. The war ended in 763. And “An Lushan rose at Fanyang in 756”."
     found = await read(server, "/api/v1/verify", body={"text": text})
