@@ -210,6 +210,27 @@ async def test_an_upload_is_known_by_its_type_in_any_case(settings, kind, status
     assert status == 202 or "send the file as multipart/form-data" in call.error["message"]
 
 
+_PART = 'Content-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\ntext\r\n'
+
+
+@pytest.mark.parametrize("path", ["/api/v1/documents", "/api/v1/verify/text"])
+@pytest.mark.parametrize(
+    ("kind", "body", "told"),
+    [
+        ("application/json", "{}", "send the file as multipart/form-data"),
+        ("multipart/form-data", "--x--", "the multipart body cannot be read"),
+        ("multipart/form-data; boundary=x", f"--x\r\n{_PART}--x\r\n{_PART}--x--", "or has more than one file"),
+        ("multipart/form-data; boundary=x", "--x--", "there is no part `file` with a file in it"),
+    ],
+)
+async def test_a_form_that_cannot_be_read_is_refused_in_the_same_words_on_both_routes(settings, path, kind, body, told):
+    app = served_app(settings, library_router, verify_router, ingest_jobs=SimpleNamespace())
+    key = KeyFile(settings.keys_path).add(TENANT, "write")[0]
+    headers = {"Content-Type": kind, "Authorization": f"Bearer {key}"}
+    call = await AsgiCall(app, path, body=body.encode(), headers=headers).done()
+    assert (call.status, told in call.error["message"]) == (422, True)
+
+
 @pytest.mark.parametrize(("name", "told"), [("a.txt", "a.txt"), ("a\u202e\x9b2J.txt", "a.txt"), ("\u202e", "the file")])
 async def test_a_file_that_cannot_be_checked_is_named_without_what_does_not_show(settings, name, told):
     app = served_app(settings, verify_router)
