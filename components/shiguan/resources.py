@@ -58,12 +58,12 @@ def utc_time(*, days: int = 0) -> str:
 
 def data_folder(path: str | Path | None = None) -> Path:
     """Return where a library is: in the folder that is named, else `SHIGUAN_DATA_DIR`, else the user's data folder."""
-    return Path(path or os.environ.get("SHIGUAN_DATA_DIR") or platformdirs.user_data_dir("shiguan"))
+    return Path(path or os.environ.get("SHIGUAN_DATA_DIR", "").strip() or platformdirs.user_data_dir("shiguan"))
 
 
 def cache_folder() -> Path:
     """Return the folder of everything that can be made again: `SHIGUAN_CACHE_DIR`, or the user's cache folder."""
-    return Path(os.environ.get("SHIGUAN_CACHE_DIR") or platformdirs.user_cache_dir("shiguan"))
+    return Path(os.environ.get("SHIGUAN_CACHE_DIR", "").strip() or platformdirs.user_cache_dir("shiguan"))
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
