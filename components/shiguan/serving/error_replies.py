@@ -214,8 +214,9 @@ def _expected(problem: Mapping[str, Any]) -> str:
     """Say what was expected of a field; `input` would repeat the caller's text."""
     if problem["type"] == "extra_forbidden":
         return "there is no such field; /openapi.json lists them"
-    if problem["type"] == "model_attributes_type":
-        return "expected a JSON object; a body is one with `Content-Type: application/json`"
+    if problem["type"] in ("model_attributes_type", "model_type"):
+        of_body = "; a body is one with `Content-Type: application/json`" if len(problem["loc"]) < 2 else ""
+        return f"expected a JSON object{of_body}"
     return str(problem["ctx"]["error"] if problem["type"] == "value_error" else problem["msg"])
 
 
