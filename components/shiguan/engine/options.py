@@ -48,10 +48,11 @@ def _checked(check: Callable[[Any], object]) -> AfterValidator:
 
 
 def _read_persona(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
     try:
-        return json.loads(value, object_pairs_hook=object_of)
+        read = json.loads(value, object_pairs_hook=object_of) if isinstance(value, str) else value
+        if read is not None and not isinstance(read, dict | Persona):
+            raise ValueError("It is no object")
+        return read
     except (ValueError, RecursionError) as error:
         raise ValueError(f'{error}. Expected an object such as {{"name": "Ban Zhao", "role": "teacher"}}.') from error
 
