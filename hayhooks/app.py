@@ -5,16 +5,16 @@ import sys
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, Depends, FastAPI
 from haystack.tracing.tracer import disable_tracing
 from pydantic import BaseModel, Field
 
-from shiguan.engine.mode_pipeline import MAX_QUESTION
 from shiguan.engine.why import ExpectedPassages, TracedMode, attribute
 from shiguan.resources import resource_folder
 from shiguan.serving.authentication import Reader
 from shiguan.serving.document_routes import CurrentLibrary
-from shiguan.serving.engine import current_engine
+from shiguan.serving.engine import Question, current_engine
+from shiguan.serving.error_replies import check_query
 from shiguan.serving.service import Service
 from shiguan.serving.settings import ServingSettings
 from shiguan.serving.telemetry import write_logs
@@ -41,12 +41,12 @@ _SETTINGS = {
 class Expectation(BaseModel, extra="forbid"):
     """A passage that should have been used for a question."""
 
-    query: Annotated[str, Field(min_length=1, max_length=MAX_QUESTION)]
+    query: Question
     expected: Annotated[str, Field(min_length=1, max_length=2_000, pattern=r"\S", description="Its words, or its id.")]
     mode: Annotated[str, Field(max_length=40)] = "simple"
 
 
-router = APIRouter()
+router = APIRouter(dependencies=[Depends(check_query)])
 
 
 @router.post("/api/v1/why", tags=["rag"], summary="Say where an expected passage was lost")

@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 from shiguan import __version__
 from shiguan.commands.arguments import add_commands, describe
@@ -22,14 +22,18 @@ _REFUSALS = (RefusedError, ConfigurationError, SourceError)
 
 # What becomes of bytes of another encoding on a command line.
 _HALVES = re.compile("[\ud800-\udfff]")
+_LONG_WORD = re.compile(r"(\S{80})\S+")
+# From 0 to 1; `--topk` and `--top-k` have 0.92.
+_NEAR = 0.75
+_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 
 def main(arguments: list[str] | None = None) -> int:
     _open_missing_streams()
     arguments = sys.argv[1:] if arguments is None else arguments
     options = _parser(arguments).parse_args(arguments)
-    _quiet_libraries()
     try:
+        _quiet_libraries()
         return _run(options)
     except ShiguanError as error:
         print_error(str(error), as_json=options.json)
@@ -40,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:
         return 0  # the reader has closed the pipe
     except Exception as error:
-        if os.environ.get("SHIGUAN_LOG_LEVEL", "").upper() == "DEBUG":
+        if os.environ.get("SHIGUAN_LOG_LEVEL", "").strip().upper() == "DEBUG":
             raise
         print_error(_described(error), as_json=options.json)
         return 1
@@ -101,7 +105,21 @@ def _run(options: argparse.Namespace) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Prints errors without control characters, and adds the values of options to the help."""
+    """Prints errors in short and without control characters, and adds the values of options to the help."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Refuse what a command does not take where its options are known, and name the one that is nearest."""
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            from difflib import get_close_matches  # noqa: PLC0415  # of no use to a right command
+
+            near = get_close_matches(unknown[0].partition("=")[0], self._option_string_actions, 1, _NEAR)
+            hint = f". Did you mean {near[0]}?" if near else ""
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+        return found, unknown
+
+    def error(self, message: str) -> NoReturn:
+        super().error(_LONG_WORD.sub(r"\1...", message))
 
     def format_help(self) -> str:
         describe(self)
@@ -133,10 +151,12 @@ def _quiet_libraries() -> None:
         ("TRANSFORMERS_VERBOSITY", "error"),
     ):
         os.environ.setdefault(name, value)
-    level = os.environ.get("SHIGUAN_LOG_LEVEL", "ERROR").upper()
+    level = os.environ.get("SHIGUAN_LOG_LEVEL", "").strip() or "ERROR"
+    if level.upper() not in _LEVELS:
+        raise ConfigurationError(f"SHIGUAN_LOG_LEVEL is `{level}`. Expected one of {', '.join(_LEVELS)}. Correct it.")
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Formatter(logging.BASIC_FORMAT))
-    logging.basicConfig(level=logging.getLevelNamesMapping().get(level, logging.ERROR), handlers=[handler])
+    logging.basicConfig(level=level.upper(), handlers=[handler])
 
 
 class _Formatter(logging.Formatter):

@@ -59,12 +59,12 @@ def utc_time(*, days: int = 0) -> str:
 
 def data_folder(path: str | Path | None = None) -> Path:
     """Return where a library is: in the folder that is named, else `SHIGUAN_DATA_DIR`, else the user's data folder."""
-    return Path(path or os.environ.get("SHIGUAN_DATA_DIR") or platformdirs.user_data_dir("shiguan"))
+    return Path(path or os.environ.get("SHIGUAN_DATA_DIR", "").strip() or platformdirs.user_data_dir("shiguan"))
 
 
 def cache_folder() -> Path:
     """Return the folder of everything that can be made again: `SHIGUAN_CACHE_DIR`, or the user's cache folder."""
-    return Path(os.environ.get("SHIGUAN_CACHE_DIR") or platformdirs.user_cache_dir("shiguan"))
+    return Path(os.environ.get("SHIGUAN_CACHE_DIR", "").strip() or platformdirs.user_cache_dir("shiguan"))
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
@@ -155,6 +155,15 @@ def text_hash(text: str) -> str:
 def file_hash(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object of the fields that `json` read, of which it would else keep the last of each name alone."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"`{next(name for name in names if names.count(name) > 1)[:40]}` is given twice")
+    return found
 
 
 FOR_WRITING = 64 * 1024 * 1024

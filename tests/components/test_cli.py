@@ -226,7 +226,9 @@ def test_a_deleted_source_is_found_no_more(shiguan, tmp_path):
         (["ask", "\udcff\udcfe"], "The question is not in UTF-8"),
         (["ask", "Who?", "--budget", "hours=2"], "The budget cannot be used"),
         (["ask", "x" * 10_000], "has 10,000 characters, the limit is 2,000"),
+        (["ask", "Who?", "--persona", '{"name": "a", "name": "b"}'], "`name` is given twice. Expected"),
         (["ask", "Who?", "--mode", "hasty"], "has no mode `hasty`. Known modes:"),
+        (["ask", "Who?", "--mode", "none.yml"], "none.yml does not exist. Check the path."),
         (["ask", "Who?", "--deployment", "moon"], "no deployment `moon`"),
         (["ask", "Who?", "--tenant", " "], "`--tenant` is empty"),
         (
@@ -248,8 +250,9 @@ def test_a_deleted_source_is_found_no_more(shiguan, tmp_path):
         (["ingest", "/no/such/file.epub"], "/no/such/file.epub does not exist"),
         (["eval", "retrieval", "--corpus", "no", "--queries", "no", "--qrels", "no"], "no does not exist"),
         (["verify"], "`verify` takes one of a FILE"),
+        (["verify", "--quote", " "], "`--quote` is empty. Give the words to be found."),
         (["verify", "a.txt", "--quote", "b"], "`verify` takes one of a FILE"),
-        (["verify", "--quotes", "missing.jsonl"], "missing.jsonl does not exist"),
+        (["verify", "--quotes", "missing.jsonl"], "missing.jsonl does not exist. Check the path."),
     ],
 )
 def test_a_refused_request_is_one_sentence_and_exit_code_2(shiguan, arguments, message):
@@ -277,6 +280,7 @@ def test_a_file_that_cannot_be_read_fails_and_the_others_go_in(shiguan, tmp_path
     assert set(summary["skipped"][0]) == {"source", "cause", "next_step"}
 
 
+LEVELS = "DEBUG, INFO, WARNING, ERROR, CRITICAL"
 BUDGETS = [["ask", "x", "--budget", budget] for budget in ("calls", "calls=two", "calls=1.5", "=")]
 
 
@@ -287,6 +291,14 @@ BUDGETS = [["ask", "x", "--budget", budget] for budget in ("calls", "calls=two",
         *((["ask", "x", "--top-k", number], "must be 1 to 50") for number in ("0", "51", "a")),
         *((arguments, "expected UNIT=NUMBER") for arguments in BUDGETS),
         (["ask", "x", "--budget", "calls=1,calls=5"], "calls is given twice"),
+        (
+            ["search", "x", "--topk", "3"],
+            "shiguan search: error: unrecognized arguments: --topk 3. Did you mean --top-k?",
+        ),
+        (["eval", "golden", "--ouput=a"], "unrecognized arguments: --ouput=a. Did you mean --output?"),
+        (["search", "x", "--limit", "3"], "shiguan search: error: unrecognized arguments: --limit 3\n"),
+        (["search", "x", "--top-k", "9" * 5000], f"must be 1 to 50, got {'9' * 80}...\n"),
+        (["sources", "--deployment", "x", "a" * 200], f"unrecognized arguments: {'a' * 80}...\n"),
         *((arguments, "expected a path, got ''") for arguments in (["ingest", ""], ["sources", "--data-dir", ""])),
     ],
 )
@@ -295,6 +307,19 @@ def test_misuse_ends_with_exit_code_2(arguments, words, capsys):
         main(arguments)
     assert stopped.value.code == 2
     assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("level", ["bogus", "10"])
+def test_a_level_of_the_log_that_is_none_is_refused(shiguan, monkeypatch, level):
+    monkeypatch.setenv("SHIGUAN_LOG_LEVEL", level)
+    code, _, err = shiguan("modes")
+    assert (code, err) == (2, f"shiguan: SHIGUAN_LOG_LEVEL is `{level}`. Expected one of {LEVELS}. Correct it.\n")
+
+
+@pytest.mark.parametrize("level", ["", " info ", "Warning", "DEBUG"])
+def test_a_level_of_the_log_is_taken_in_any_case(shiguan, monkeypatch, level):
+    monkeypatch.setenv("SHIGUAN_LOG_LEVEL", level)
+    assert shiguan("modes")[0] == 0
 
 
 def test_modes_are_listed_with_their_costs(shiguan):
@@ -357,7 +382,7 @@ def test_a_mistyped_folder_is_named_and_not_made(shiguan, tmp_path, endpoint):
 
 
 @pytest.mark.parametrize(
-    "command", [["modes"], ["modes", "--json"], ["check", "none.yml"], ["check", "none.yml", "--json"]]
+    "command", [["modes"], ["modes", "--json"], ["check", __file__], ["check", __file__, "--json"]]
 )
 def test_an_output_that_cannot_be_written_is_told_and_a_reader_who_leaves_is_no_failure(command):
     run = [sys.executable, "-m", "shiguan.cli", *command]
@@ -373,7 +398,7 @@ def test_an_output_that_cannot_be_written_is_told_and_a_reader_who_leaves_is_no_
 
 
 def test_a_command_whose_streams_are_closed_ends_as_it_would_and_opens_no_file_in_their_place(tmp_path):
-    command = f"'{sys.executable}' -m shiguan.cli check none.yml <&- >&-"
+    command = f"'{sys.executable}' -m shiguan.cli check {__file__!r} <&- >&-"
     done = subprocess.run(["sh", "-c", command], env=ENVIRONMENT, stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr) == (2, "")
 

@@ -29,7 +29,7 @@ WRONG = [
     ("task", "poem", "There is no task `poem`. Known: "),
     ("profile", "alchemy", "alchemy"),
     ("language", "fr", "'en' or 'zh'"),
-    ("persona", "3", "valid dictionary"),
+    ("persona", "3", "It is no object. Expected an object such as"),
     ("persona", "a sage", "Expected an object"),
     ("persona", "[" * 100_000, "Expected an object"),
     ("instructions", "x" * 1001, "at most 1000 characters"),

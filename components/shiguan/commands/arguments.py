@@ -101,11 +101,14 @@ def _budget(text: str) -> dict[str, float]:
     return found
 
 
+_MOST_DIGITS = 18
+
+
 def _whole_number(low: int, high: int | None = None) -> Callable[[str], int]:
     """Make a parser of whole numbers within limits."""
 
     def read(text: str) -> int:
-        if not text.isdecimal() or not low <= int(text) <= (high or int(text)):
+        if not text.isdecimal() or len(text) > _MOST_DIGITS or not low <= int(text) <= (high or int(text)):
             raise argparse.ArgumentTypeError(f"must be {low} {f'to {high}' if high else 'or more'}, got {text}")
         return int(text)
 

@@ -41,7 +41,7 @@ def _files(given: list[str]) -> Iterator[tuple[str, Path]]:
     for text in given:
         path = Path(text)
         below = {name: file for name, file in shipped.items() if name.startswith(f"{text.rstrip('/')}/")}
-        if path.is_file() or path.suffix in {".yml", ".yaml"}:
+        if path.is_file():
             yield text, path
         elif text in shipped:
             yield text, shipped[text]
@@ -49,7 +49,7 @@ def _files(given: list[str]) -> Iterator[tuple[str, Path]]:
             yield from below.items()
         else:
             raise ConfigurationError(
-                f"There is no pipeline file `{text}`. Expected a path, or one of {', '.join(shipped)}. Check the name."
+                f"There is no pipeline file `{text}`. Expected a file, or one of {', '.join(shipped)}. Check the name."
             )
 
 

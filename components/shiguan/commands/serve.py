@@ -31,7 +31,7 @@ _GRACE_SECONDS, _LAST_SECONDS = 3, 7
 
 
 def serve(options: argparse.Namespace) -> int:
-    if "SHIGUAN_LOG_LEVEL" not in os.environ:
+    if not os.environ.get("SHIGUAN_LOG_LEVEL", "").strip():
         # An operator of a server needs more than the user of a command.
         logging.getLogger("shiguan").setLevel(logging.WARNING)
     _set_data_dir(options)

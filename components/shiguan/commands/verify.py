@@ -24,6 +24,8 @@ _LINE = ("id", "verdict", "source", "section", "anchor", "quote", "difference", 
 def verify(options: argparse.Namespace) -> int:
     if sum(given is not None for given in (options.file, options.quote, options.quotes)) != 1:
         raise RefusedError("`verify` takes one of a FILE (- for standard input), `--quote TEXT` and `--quotes FILE`.")
+    if options.quote is not None and not options.quote.strip():
+        raise RefusedError("`--quote` is empty. Give the words to be found.")
     if options.report is not None:
         files = report_files(options.report)
         refuse_to_replace(options, *files, read=options.quotes or (Path(options.file) if options.file else None))

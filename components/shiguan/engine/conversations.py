@@ -1,7 +1,6 @@
 """Keeps the turns of conversations, has them summarized in the background, and writes them for readers."""
 
 import asyncio
-import re
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +16,7 @@ from shiguan.errors import StoreError
 from shiguan.llm.run import Run, raise_if_cancelled
 from shiguan.memory.conversation_reader import ConversationReader
 from shiguan.memory.summary_tree import SummaryTree
-from shiguan.text.works import plain_line
+from shiguan.text.works import in_markdown, plain_line
 
 logger = logging.getLogger(__name__)
 
@@ -120,18 +119,17 @@ def shown_conversation(conversation: Conversation, turns: Sequence[Turn]) -> dic
 
 def export_markdown(conversation: Conversation, turns: Sequence[Turn]) -> str:
     """Write a conversation as Markdown: titles and questions as plain text, answers without HTML."""
-    parts = [f"# {_escaped(conversation.title, LONGEST_TITLE)}"]
+    parts = [f"# {in_markdown(plain_line(conversation.title, LONGEST_TITLE))}"]
     for turn in turns:
         raise_if_cancelled()
         when = time.strftime("%Y-%m-%d %H:%M", time.gmtime(turn.created))
         answer = "\n".join(f"> {_kept_form(line)}".rstrip() for line in turn.answer.splitlines())
-        parts += [f"## {turn.number}. {_escaped(turn.question)}", f"*{when} UTC*", answer or "> "]
+        parts += [
+            f"## {turn.number}. {in_markdown(plain_line(turn.question, LONGEST_TURN))}",
+            f"*{when} UTC*",
+            answer or "> ",
+        ]
     return "\n\n".join(parts) + "\n"
-
-
-def _escaped(text: str, longest: int = LONGEST_TURN) -> str:
-    """Write a text in one line, so that Markdown shows it as it is."""
-    return re.sub(r"([\\`*_{}\[\]()<>#|!~&])", r"\\\1", plain_line(text, longest))
 
 
 def _kept_form(line: str) -> str:

@@ -16,7 +16,7 @@ from shiguan.engine.receipts import CitedSpan, Receipt
 from shiguan.errors import RefusedError
 from shiguan.tenants import documents_by_id
 from shiguan.text.places import page_words
-from shiguan.text.works import PEOPLE, WORK_FIELDS, isbn_of, plain_line, work_of
+from shiguan.text.works import PEOPLE, WORK_FIELDS, in_markdown, isbn_of, plain_line, work_of
 
 Form = Literal["csl", "bibtex", "ris", "markdown", "docx", "annotations"]
 FORMS: dict[Form, tuple[str, str]] = {
@@ -232,18 +232,17 @@ _ESCAPED_MARK = re.compile(r"\\\[(\d{1,9})\\\]")
 
 
 def _markdown(receipt: Receipt, entries: list[Entry]) -> str:
-    def escape(text: str) -> str:
-        return re.sub(r"([\\`*_{}\[\]<>#|!~&$^])", r"\\\1", text)
-
-    notes = _footnotes(entries, escape, "*{}*")
+    notes = _footnotes(entries, in_markdown, "*{}*")
 
     def mark(found: re.Match[str]) -> str:
         return f"[^{found[1]}]" if int(found[1]) in notes else found[0]
 
     # The brackets of a mark are escaped with the text around it.
     paragraphs = [
-        ("> " if quoted else "") + _ESCAPED_MARK.sub(mark, escape(text))
+        ("> " if quoted else "") + _ESCAPED_MARK.sub(mark, in_markdown(text))
         for text, quoted in _paragraphs(receipt, entries)
     ]
     feet = [f"[^{number}]: {note}" for number, note in notes.items()]
-    return "\n\n".join([f"# {escape(_line(receipt.answer.query))}", *paragraphs, *feet, _signed(receipt.id)]) + "\n"
+    return (
+        "\n\n".join([f"# {in_markdown(_line(receipt.answer.query))}", *paragraphs, *feet, _signed(receipt.id)]) + "\n"
+    )

@@ -167,7 +167,7 @@ def pipeline_path(deployment: str, mode: str | Path) -> Path:
         )
     if isinstance(mode, Path):
         if not mode.is_file():
-            raise ConfigurationError(f"There is no pipeline file {mode}. Check the path.")
+            raise ConfigurationError(f"{mode} does not exist. Check the path.")
         return mode
     if mode in {*known[deployment], *INGESTING}:
         if (path := _file(deployment, mode)) is not None:

@@ -11,7 +11,7 @@ from shiguan.errors import ConfigurationError, RefusedError, shown
 from shiguan.llm.model_settings import Budget, read_budget
 from shiguan.llm.prompts import check_layer, load_prompt_data
 from shiguan.reading.question import years_between
-from shiguan.resources import resource_folder
+from shiguan.resources import object_of, resource_folder
 from shiguan.tenants import check_filters
 
 Method = Literal[
@@ -48,12 +48,13 @@ def _checked(check: Callable[[Any], object]) -> AfterValidator:
 
 
 def _read_persona(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
     try:
-        return json.loads(value)
+        read = json.loads(value, object_pairs_hook=object_of) if isinstance(value, str) else value
+        if read is not None and not isinstance(read, dict | Persona):
+            raise ValueError("It is no object")
+        return read
     except (ValueError, RecursionError) as error:
-        raise ValueError('Expected an object such as {"name": "Ban Zhao", "role": "teacher"}.') from error
+        raise ValueError(f'{error}. Expected an object such as {{"name": "Ban Zhao", "role": "teacher"}}.') from error
 
 
 class Persona(BaseModel, extra="forbid"):

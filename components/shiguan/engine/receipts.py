@@ -141,7 +141,7 @@ def read_receipt(path: Path) -> Receipt:
     what = "Expected a file that `shiguan ask --receipt FILE` wrote, or the reply of GET /api/v1/receipts/{id}."
     try:
         if not path.is_file():
-            raise RefusedError(f"There is no file {path}. {what}")
+            raise RefusedError(f"{path} does not exist. {what}")
         if path.stat().st_size > _LARGEST:
             raise RefusedError(f"{path} is not a file of at most {_LARGEST // 1024 // 1024} MiB. {what}")
         data = json.loads(path.read_bytes())

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from shiguan.errors import RefusedError, shown
-from shiguan.resources import text_hash, write_whole
+from shiguan.resources import object_of, text_hash, write_whole
 
 
 def read_json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -69,19 +69,10 @@ def fingerprint(value: Any) -> str:
 
 def _object(line: str, place: str) -> dict[str, Any]:
     try:
-        row = json.loads(line, object_pairs_hook=_object_of)
+        row = json.loads(line, object_pairs_hook=object_of)
         json.dumps(row, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError) as error:
         raise RefusedError(f"{place} is not JSON: {error}. Correct or remove the line.") from error
     if not isinstance(row, dict):
         raise RefusedError(f"{place} holds a {type(row).__name__}; expected an object. Correct the line.")
     return row
-
-
-def _object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the object of its fields, all of which would else be lost but the last of a name."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"`{next(name for name in names if names.count(name) > 1)}` is given twice")
-    return found

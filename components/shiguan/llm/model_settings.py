@@ -26,7 +26,17 @@ def is_endpoint_configured() -> bool:
             "OPENAI_BASE_URL is not an address. Expected one that begins with http:// or https:// and names a host, "
             "such as http://localhost:11434/v1. Correct it, or unset it."
         )
-    return bool(os.environ.get("OPENAI_API_KEY") or address)
+    return bool(_key_in("OPENAI_API_KEY") or address)
+
+
+def _key_in(variable: str) -> str:
+    """Return the key in a variable, without white space around it; one that no header can hold is refused."""
+    key = os.environ.get(variable, "").strip()
+    if not re.fullmatch("[ -~]*", key):
+        raise ConfigurationError(
+            f"{variable} is not a key: it has a line break, or characters beyond ASCII. Correct it, or unset it."
+        )
+    return key
 
 
 _KEY_NAME = re.compile(r"(?!SHIGUAN_)[A-Z][A-Z0-9_]*_KEY")
@@ -71,7 +81,7 @@ class NamedModel(BaseModel, extra="forbid", frozen=True):
     def is_usable(self) -> bool:
         """Whether the key that it names is set or, without its own address, the environment names an endpoint."""
         if self.key_variable is not None:
-            return bool(os.environ.get(self.key_variable))
+            return bool(_key_in(self.key_variable))
         return self.base_url is not None or is_endpoint_configured()
 
     @property
@@ -83,7 +93,7 @@ class NamedModel(BaseModel, extra="forbid", frozen=True):
     def key(self) -> str:
         """The key; that of the environment's endpoint is never sent to another address."""
         variable = self.key_variable or ("OPENAI_API_KEY" if self.base_url is None else "")
-        return os.environ.get(variable) or _NO_KEY
+        return _key_in(variable) or _NO_KEY
 
     @property
     def model_name(self) -> str:

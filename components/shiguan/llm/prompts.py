@@ -27,7 +27,9 @@ def own_prompts() -> Path | None:
     """Return the folder whose files replace shipped ones of the same name, if one is set."""
     given = os.environ.get(_OWN)
     if given and not Path(given).is_dir():
-        raise ConfigurationError(f"${_OWN} names {given}, which is not a folder. Make it, or unset the variable.")
+        raise ConfigurationError(
+            f"`--prompts` or ${_OWN} names {given}, which is not a folder. Make it, or name another one or none."
+        )
     return Path(given) if given else None
 
 

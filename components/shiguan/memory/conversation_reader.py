@@ -1,9 +1,8 @@
 """Reads a question together with the turns before it."""
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial, wraps
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -208,11 +207,6 @@ class ConversationReader(Serializable):
             "thread": earlier.thread,
             "warnings": [*warnings, *problem],
         }
-
-    @wraps(run)
-    async def run_async(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """Run in a thread, so that stores do not hold up other questions."""
-        return await asyncio.to_thread(self.run, *args, **kwargs)
 
     def _read(self, tenant_id: str, conversation_id: str | None, history: list[Any] | None) -> _Conversation:
         if history:

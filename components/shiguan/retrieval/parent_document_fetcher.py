@@ -1,6 +1,5 @@
 """Fetches the passages of the sentences that matched."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -121,13 +120,6 @@ class ParentDocumentFetcher:
         for warning in warnings:
             logger.warning("{warning}", warning=warning)
         return {"documents": sorted(found, key=lambda parent: -(parent.score or 0.0)), "warnings": warnings}
-
-    @component.output_types(documents=list[Document], warnings=list[str])
-    async def run_async(
-        self, documents: list[Document], filters: dict[str, Any] | None = None, top_k: int | None = None
-    ) -> dict[str, Any]:
-        """Run in a thread, so that reading a store does not hold up other questions."""
-        return await asyncio.to_thread(self.run, documents, filters, top_k)
 
     def _fetch(self, ids: list[str], filters: dict[str, Any] | None) -> list[Document]:
         if isinstance(self.document_store, TenantGuarded):

@@ -80,7 +80,7 @@ class PassageRetriever(Serializable):
             inputs = {"query": query, "documents": found, "nearest": nearest, "filters": filters}
             balanced = await run_nested_async(self.language_balancer, **inputs)
             found, warnings = balanced["documents"], [*warnings, *(balanced.get("warnings") or [])]
-        fetched = await self.parent_fetcher.run_async(documents=found, filters=filters)
+        fetched = await run_nested_async(self.parent_fetcher, documents=found, filters=filters)
         return {"documents": fetched["documents"], "warnings": [*warnings, *fetched["warnings"]]}
 
     run = blocking(run_async)

@@ -2,34 +2,28 @@
 
 import asyncio
 import unicodedata
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import JSONResponse
-from starlette.datastructures import UploadFile
+from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
 
 from shiguan.engine.library import MOST_NEIGHBOURS, SUFFIXES, Library, shown_passage
-from shiguan.engine.mode_pipeline import MAX_QUESTION
 from shiguan.engine.timeline import SEARCH, matched
 from shiguan.engine.timeline import timeline as list_times
 from shiguan.serving.authentication import Reader, Writer, check_tenant
 from shiguan.serving.current_request import Principal, current_request
-from shiguan.serving.engine import current_engine
-from shiguan.serving.error_replies import ApiError, refuse_unknown
+from shiguan.serving.engine import Question, current_engine
+from shiguan.serving.error_replies import ApiError, check_query
 from shiguan.serving.ingest_jobs import IngestJobs
 from shiguan.serving.keys import audit
 
-
-async def _check_query(request: Request) -> None:
-    """Refuse a parameter that a route does not take: one that is misspelled would limit nothing."""
-    known = {field.alias for field in request.scope["route"].dependant.query_params}
-    refuse_unknown("query", request.query_params, known)
-
-
-router = APIRouter(prefix="/api/v1", dependencies=[Depends(_check_query)])
+router = APIRouter(prefix="/api/v1", dependencies=[Depends(check_query)])
 
 
 async def _current_jobs(request: Request) -> Any:
@@ -50,6 +44,23 @@ async def _audit(request: Request, principal: Principal, action: str, **details:
     await asyncio.to_thread(audit, request.app.state.settings.folder, action, **who, **details)
 
 
+@asynccontextmanager
+async def uploaded(request: Request) -> AsyncIterator[tuple[UploadFile, FormData]]:
+    """Provide the one file of a form, and the form."""
+    if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
+        raise _refused("send the file as multipart/form-data")
+    try:
+        async with request.form(max_files=1, max_fields=4, max_part_size=64 * 1024) as form:
+            file = form.get("file")
+            if not isinstance(file, UploadFile):
+                raise _refused("there is no part `file` with a file in it")
+            yield file, form
+    except (MultiPartException, HTTPException) as error:  # Starlette raises the one or the other
+        if isinstance(error, ApiError):
+            raise
+        raise _refused("the multipart body cannot be read, or has more than one file") from error
+
+
 @router.post("/documents", tags=["documents"], status_code=202)
 async def upload(request: Request, jobs: Jobs, principal: Writer) -> JSONResponse:
     """
@@ -57,22 +68,12 @@ async def upload(request: Request, jobs: Jobs, principal: Writer) -> JSONRespons
 
     The reply comes when the file is safe on disk. A file with the same name replaces the earlier one.
     """
-    if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
-        raise _refused("send the file as multipart/form-data")
-    try:
-        async with request.form(max_files=1, max_fields=4, max_part_size=64 * 1024) as form:
-            tenant = form.get("tenant_id")
-            check_tenant(principal, tenant if isinstance(tenant, str) else None)
-            file = form.get("file")
-            if not isinstance(file, UploadFile):
-                raise _refused("there is no part `file` with a file in it")
-            name = source_name(file.filename)
-            record = await asyncio.to_thread(jobs.submit, principal.tenant_id, name, file.file)
-            await _audit(request, principal, "upload", source=name, job=record.id, bytes=record.size)
-    except (MultiPartException, HTTPException) as error:  # Starlette raises the one or the other
-        if isinstance(error, ApiError):
-            raise
-        raise _refused("the multipart body cannot be read, or has more than one file") from error
+    async with uploaded(request) as (file, form):
+        tenant = form.get("tenant_id")
+        check_tenant(principal, tenant if isinstance(tenant, str) else None)
+        name = source_name(file.filename)
+        record = await asyncio.to_thread(jobs.submit, principal.tenant_id, name, file.file)
+        await _audit(request, principal, "upload", source=name, job=record.id, bytes=record.size)
     return JSONResponse(
         jobs.shown(record), status_code=202, headers={"Location": f"/api/v1/documents/jobs/{record.id}"}
     )
@@ -189,9 +190,7 @@ async def passages(
 async def timeline(
     library: CurrentLibrary,
     reader: Reader,
-    query: Annotated[
-        str | None, Query(max_length=MAX_QUESTION, description="Only what is found by these words.")
-    ] = None,
+    query: Annotated[Question | None, Query(description="Only what is found by these words.")] = None,
     when: Annotated[str | None, Query(max_length=100, description="Years, such as `755..763`.")] = None,
     source: Names = None,
 ) -> dict[str, Any]:
@@ -213,7 +212,7 @@ async def timeline(
 
 @router.get("/library/search", tags=["library"], summary="Find passages")
 async def search(
-    query: Annotated[str, Query(min_length=1, max_length=MAX_QUESTION, description="Words or a question.")],
+    query: Annotated[Question, Query(description="Words or a question.")],
     reader: Reader,
     source: Names = None,
     section: Names = None,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, Self
 
 from haystack import Document
-from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_validator
 
 from shiguan.claims.answer_check import AnswerCheck
 from shiguan.engine.answer_stream import AnswerEvent
@@ -38,6 +38,18 @@ _MOST_QUESTIONS = 50
 _BATCH_AT_ONCE = 4
 
 
+def _checked(query: str) -> str:
+    try:
+        return checked_question(query)
+    except RefusedError as error:
+        raise ValueError(str(error)) from error
+
+
+# The lengths are described, and refused in the words of the check, as on the command line.
+_LENGTHS: Any = {"minLength": 1, "maxLength": MAX_QUESTION}
+Question = Annotated[str, AfterValidator(_checked), Field(json_schema_extra=_LENGTHS)]
+
+
 class HistoryMessage(BaseModel, extra="forbid"):
     """One message of a conversation, as the caller kept it."""
 
@@ -48,7 +60,7 @@ class HistoryMessage(BaseModel, extra="forbid"):
 class AnswerRequest(AskOptions):
     """A question with what it may come with. What is left out is as the mode's YAML says."""
 
-    query: Annotated[str, Field(min_length=1, max_length=MAX_QUESTION, description="The question.")]
+    query: Annotated[Question, Field(description="The question.")]
     mode: Annotated[str, Field(max_length=40, description="One of the deployment's modes.")] = "simple"
     history: Annotated[
         list[HistoryMessage] | None,
@@ -61,14 +73,6 @@ class AnswerRequest(AskOptions):
     tenant_id: Annotated[
         str | None, Field(max_length=200, description="May be left out: the key says it. Another one is refused.")
     ] = None
-
-    @field_validator("query")
-    @classmethod
-    def _is_a_question(cls, query: str) -> str:
-        try:
-            return checked_question(query)
-        except RefusedError as error:
-            raise ValueError(str(error)) from error
 
     def shown(self, answer: dict[str, Any]) -> dict[str, Any]:
         """Leave out of an answer what is not wanted."""

@@ -183,6 +183,16 @@ def refuse_unknown(place: str, given: Iterable[str], known: Collection[str]) -> 
         raise RequestValidationError([{"type": "extra_forbidden", "loc": (place, name)} for name in unknown])
 
 
+async def check_query(request: Request) -> None:
+    """Refuse a parameter that a route does not take, or takes once and is given twice: one would limit nothing."""
+    known = {field.alias: field.field_info.annotation for field in request.scope["route"].dependant.query_params}
+    refuse_unknown("query", request.query_params, known)
+    single = [name for name, kind in known.items() if kind != list[str] | None]
+    if twice := [name for name in single if len(request.query_params.getlist(name)) > 1]:
+        problem = {"type": "given_twice", "msg": "it is given more than once, and one value is expected"}
+        raise RequestValidationError([{**problem, "loc": ("query", name)} for name in twice])
+
+
 def invalid_fields(error: ValidationError | RequestValidationError) -> ApiError:
     problems = list(error.errors())
     if any(problem["type"] == "json_invalid" for problem in problems):
@@ -204,8 +214,9 @@ def _expected(problem: Mapping[str, Any]) -> str:
     """Say what was expected of a field; `input` would repeat the caller's text."""
     if problem["type"] == "extra_forbidden":
         return "there is no such field; /openapi.json lists them"
-    if problem["type"] == "model_attributes_type":
-        return "expected a JSON object; a body is one with `Content-Type: application/json`"
+    if problem["type"] in ("model_attributes_type", "model_type"):
+        of_body = "; a body is one with `Content-Type: application/json`" if len(problem["loc"]) < 2 else ""
+        return f"expected a JSON object{of_body}"
     return str(problem["ctx"]["error"] if problem["type"] == "value_error" else problem["msg"])
 
 

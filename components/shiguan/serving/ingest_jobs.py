@@ -174,6 +174,8 @@ class IngestJobs:
     def check(self) -> None:
         if self._thread is None or not self._thread.is_alive():
             raise ConfigurationError("The ingest of uploads does not run.")
+        if not self.folder.path.is_dir():
+            raise StoreError(f"The folder `{self.folder.path}` is gone. Restore it, and start again.")
 
     def stop(self) -> None:
         """End the work at its next step; unfinished uploads begin again with the next server."""

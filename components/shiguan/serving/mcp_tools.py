@@ -13,9 +13,8 @@ from pydantic import Field
 
 from shiguan import __version__
 from shiguan.engine.library import MOST_NEIGHBOURS, Library, shown_passage
-from shiguan.engine.mode_pipeline import MAX_QUESTION
 from shiguan.errors import RefusedError, ShiguanError
-from shiguan.serving.engine import Engine, read_request
+from shiguan.serving.engine import Engine, Question, read_request
 from shiguan.serving.error_replies import ApiError
 
 logger = logging.getLogger(__name__)
@@ -32,7 +31,7 @@ _ABOUT = (
 _LONGEST_TEXT = 100_000
 _SHOWN = ("answer", "status", "citations")
 
-Query = Annotated[str, Field(min_length=1, max_length=MAX_QUESTION, description="The question.")]
+Query = Annotated[Question, Field(description="The question.")]
 Neighbours = Annotated[
     int, Field(ge=0, le=MOST_NEIGHBOURS, description="How many passages of the same source before and after it.")
 ]

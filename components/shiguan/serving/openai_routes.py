@@ -11,8 +11,9 @@ from pydantic import BaseModel, Field, ValidationError
 from starlette.responses import JSONResponse, Response
 
 from shiguan.engine.answer_stream import AnswerEvent
-from shiguan.engine.mode_pipeline import MAX_QUESTION
+from shiguan.engine.mode_pipeline import checked_question
 from shiguan.engine.options import AskOptions
+from shiguan.errors import RefusedError
 from shiguan.serving.authentication import Reader
 from shiguan.serving.current_request import current_request
 from shiguan.serving.engine import LONGEST_TURN, MOST_TURNS, AnswerRequest, HistoryMessage, current_engine, read_request
@@ -81,10 +82,10 @@ class ChatRequest(AskOptions, extra="allow"):
         question = _text(last.content).strip()
         if last.role != "user" or not question:
             raise _bad("The last message must be the user's question, as text.", "messages")
-        if len(question) > MAX_QUESTION:
-            raise _bad(
-                f"The question has {len(question):,} characters, the limit is {MAX_QUESTION:,}. Shorten it.", "messages"
-            )
+        try:
+            checked_question(question)
+        except RefusedError as error:
+            raise _bad(str(error), "messages") from error
         turns = [
             HistoryMessage(role=message.role, content=_text(message.content)[:LONGEST_TURN])
             for message in before

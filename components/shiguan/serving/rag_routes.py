@@ -5,17 +5,17 @@ from contextlib import aclosing
 from operator import itemgetter
 from typing import Any, Literal
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Depends
 from starlette.responses import JSONResponse
 
 from shiguan.engine.answer_stream import EVENTS, AnswerEvent
 from shiguan.serving.authentication import Reader, check_tenant
 from shiguan.serving.current_request import current_request
 from shiguan.serving.engine import AnswerRequest, BatchRequest, current_engine
-from shiguan.serving.error_replies import counted
+from shiguan.serving.error_replies import check_query, counted
 from shiguan.serving.event_stream import EventStreamResponse, ServerEvent
 
-router = APIRouter(tags=["rag"])
+router = APIRouter(tags=["rag"], dependencies=[Depends(check_query)])
 
 
 @router.post("/api/v1/rag/generate", summary="Another name of /api/v1/rag/query", response_class=JSONResponse)

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from typing import Any
 
 from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from shiguan.serving import telemetry
@@ -280,8 +281,10 @@ class RequestLifetime:
             await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
             if task.done() or reply.complete:
                 await asyncio.wait({task})
-                return None if task.cancelled() else task.exception()
-            reason = ended.result()
+                error = None if task.cancelled() else task.exception()
+                if not isinstance(error, ClientDisconnect):  # an upload notices it before `ended` does
+                    return error
+            reason = ended.result() if ended.done() else "disconnect"
             telemetry.CANCELLED.labels(reason).inc()
             task.cancel(reason)
             await asyncio.wait({task}, timeout=_CANCEL_SECONDS)

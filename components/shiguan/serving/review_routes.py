@@ -19,10 +19,10 @@ from shiguan.errors import RefusedError
 from shiguan.serving.authentication import Reader, Writer
 from shiguan.serving.document_routes import CurrentLibrary
 from shiguan.serving.engine import ReceiptFolder, current_engine
-from shiguan.serving.error_replies import ApiError
+from shiguan.serving.error_replies import ApiError, check_query
 from shiguan.text.works import plain_line
 
-router = APIRouter(prefix="/api/v1")
+router = APIRouter(prefix="/api/v1", dependencies=[Depends(check_query)])
 _JOINERS = "\u200c\u200d"
 
 

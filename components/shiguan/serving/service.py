@@ -61,7 +61,7 @@ class Service:
         self.admission = Admission(settings)
         self.readiness = status_routes.Readiness()
         self.library = Library(settings.deployment, data_dir=settings.data_dir)
-        _check_stores(self.library)
+        check_stores(self.library)
         self.jobs = IngestJobs(self.library, settings.spool_path)
         self.engine = Engine(settings)
         # Only the extra `transformers` installs it, and then Haystack has imported it.
@@ -110,7 +110,7 @@ class Service:
             stack.push_async_callback(asyncio.to_thread, self.jobs.stop)
             self.readiness.checks = {
                 "keys": self.keys.check,
-                "stores": partial(_check_stores, self.library),
+                "stores": partial(check_stores, self.library),
                 # They are loaded and warmed up here.
                 "models": bool,
                 "pipelines": bool,
@@ -129,7 +129,7 @@ class Service:
             yield {"stop": self.stop}  # `Connection` calls it
 
 
-def _check_stores(library: Library) -> None:
+def check_stores(library: Library) -> None:
     for name, store in library.stores.items():
         try:
             store.count_documents_by_filter(of_tenant("nobody"))
@@ -140,6 +140,8 @@ def _check_stores(library: Library) -> None:
                 f"The store of the {name} does not answer: {type(error).__name__}. Start its server, check its address "
                 "and key in the environment, and start again."
             ) from error
+        if store.folder is not None and not store.folder.is_dir():  # files that are open are read on
+            raise StoreError(f"The folder `{store.folder}` is gone. Restore it, and start again.")
 
 
 async def _refuse_mcp(_: Request) -> Response:

@@ -20,7 +20,7 @@ def _origins(given: Any) -> tuple[str, ...]:
     origins = tuple(part.strip() for part in given.split(",") if part.strip()) if isinstance(given, str) else given
     if not all(map(_ORIGIN.fullmatch, origins)):
         raise ValueError(
-            "expected origins such as https://app.example.org, as a browser sends them, without a path or the usual "
+            "Expected origins such as https://app.example.org, as a browser sends them, without a path or the usual "
             "port, separated by commas; `*` is not accepted"
         )
     return tuple(origins)
@@ -79,9 +79,9 @@ class ServingSettings(BaseModel, frozen=True, extra="forbid"):
             return cls.model_validate({name: text for name, text in texts.items() if text})
         except ValidationError as error:
             problem = error.errors()[0]
-            name = str(problem["loc"][0])
+            name, reason = str(problem["loc"][0]), problem.get("ctx", {}).get("error", problem["msg"])
             raise ConfigurationError(
-                f"{_variable(name)} is `{texts[name]}`. {problem['msg']}. {cls.model_fields[name].description}"
+                f"{_variable(name)} is `{texts[name]}`. {reason}. {cls.model_fields[name].description}"
             ) from None
 
     @property

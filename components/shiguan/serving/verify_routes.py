@@ -6,20 +6,21 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field
-from starlette.datastructures import UploadFile
 
 from shiguan.engine.verification import MOST_CHARACTERS, read_document
 from shiguan.errors import RefusedError
 from shiguan.llm.run import raise_if_cancelled
 from shiguan.serving.authentication import Reader
+from shiguan.serving.document_routes import uploaded
 from shiguan.serving.engine import current_engine
+from shiguan.serving.error_replies import check_query
 from shiguan.serving.event_stream import STREAMED, EventStreamResponse, ServerEvent
 from shiguan.text.works import plain_line
 
-router = APIRouter(prefix="/api/v1/verify", tags=["library"])
+router = APIRouter(prefix="/api/v1/verify", tags=["library"], dependencies=[Depends(check_query)])
 
 
 class VerifyRequest(BaseModel, extra="forbid"):
@@ -51,10 +52,7 @@ async def verify(body: VerifyRequest, reader: Reader) -> Response:
 @router.post("/text", summary="Read the text of a file that is to be checked")
 async def text(request: Request, reader: Reader) -> dict[str, str]:
     """Return the text of a DOCX or of another file that can be ingested; nothing of it is kept."""
-    async with request.form(max_files=1, max_fields=1) as form:
-        file = form.get("file")
-        if not isinstance(file, UploadFile):
-            raise RefusedError("There is no part `file` with a file in it. Send one as multipart/form-data.")
+    async with uploaded(request) as (file, _):
         data, name = await file.read(), plain_line(file.filename or "") or "the file"
     engine = current_engine()
     read = partial(read_document, data, engine.deployment, name)

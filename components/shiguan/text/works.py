@@ -39,6 +39,11 @@ def plain_line(text: str, longest: int = LONGEST_FIELD) -> str:
     return "".join(kept)[:longest].strip()
 
 
+def in_markdown(line: str) -> str:
+    """Write a line so that Markdown, also with its formulas and superscripts, shows it as it is."""
+    return re.sub(r"([\\`*_{}\[\]<>#|!~&$^])", r"\\\1", line)
+
+
 def isbn_of(identifier: str) -> str:
     """Read an ISBN as bare digits; empty if it is another identifier, or its check digit is wrong."""
     found = _ISBN.fullmatch(identifier.strip())

@@ -54,9 +54,11 @@ def test_an_allowed_type_is_printed_with_every_file(capsys):
     assert "Note: Types below mycompany.retrievers are allowed" in capsys.readouterr().out
 
 
-def test_a_mode_that_is_not_there_is_refused(capsys):
-    assert main(["check", "embedded/huge"]) == 2
-    assert "There is no pipeline file `embedded/huge`" in "".join(capsys.readouterr())
+@pytest.mark.parametrize("name", ["embedded/huge", "huge.yml", "."])
+def test_a_mode_or_file_that_is_not_there_is_refused(name, capsys):
+    assert main(["check", name]) == 2
+    told = "".join(capsys.readouterr())
+    assert f"There is no pipeline file `{name}`. Expected a file, or one of embedded/read, " in told
 
 
 def test_a_file_that_is_refused_for_its_text_does_not_wait_for_haystack(evil):

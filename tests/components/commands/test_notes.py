@@ -89,7 +89,7 @@ def test_what_cannot_be_read_is_refused(receipt, tmp_path, shiguan):
         (("locate", receipt, broken), TENANT, "cannot be read"),
         (("export", receipt), "another", "another tenant"),
         (("export", broken), TENANT, "is not a receipt"),
-        (("export", "absent.json"), TENANT, "There is no file absent.json."),
+        (("export", "absent.json"), TENANT, "absent.json does not exist. Expected a file that"),
         (("verify", "absent.md"), TENANT, "absent.md: there is no such file"),
     ):
         code, _, err = shiguan(*arguments, tenant=tenant)

@@ -133,7 +133,7 @@ def test_a_path_is_a_pipeline_file_of_ones_own(pipelines, tmp_path):
     own.write_text(GOOD, encoding="utf-8")
     pipeline = load_pipeline("here", own, outputs=["documents"])
     assert pipeline.metadata["mode"] == "mine"
-    with pytest.raises(ConfigurationError, match="no pipeline file"):
+    with pytest.raises(ConfigurationError, match=r"absent\.yml does not exist"):
         load_pipeline("here", tmp_path / "absent.yml")
     with pytest.raises(ConfigurationError, match="no mode"):
         load_pipeline("here", str(own))

@@ -232,7 +232,7 @@ def test_a_file_that_is_no_receipt_ends_in_one_sentence(shiguan, kept, tmp_path,
 
 @pytest.mark.parametrize("place", ["missing.json", "."])
 def test_what_is_no_file_is_refused(tmp_path, place):
-    with pytest.raises(RefusedError, match="There is no file"):
+    with pytest.raises(RefusedError, match=r"does not exist\. Expected a file that `shiguan ask --receipt"):
         read_receipt(tmp_path / place)
 
 

@@ -2,7 +2,8 @@ import re
 
 import pytest
 
-from shiguan.llm.model_settings import read_model_roles
+from shiguan.errors import ConfigurationError
+from shiguan.llm.model_settings import is_endpoint_configured, read_model_roles
 
 TWO = {
     "models": [{"name": "cheap", "base_url": "http://127.0.0.1:1/v1"}, {"name": "strong", "key_variable": "STRONG_API_KEY"}],
@@ -48,6 +49,21 @@ def test_the_first_rule_that_fits_says_who_answers(asked, role):
     roles = read_model_roles(TWO)
     assert roles.role_for("answer", asked) == role
     assert roles.role_for("helper", {"complexity": 9, "attempt": 3}) == "helper"
+
+
+@pytest.mark.parametrize(("given", "key"), [("sk-1", "sk-1"), ("sk-1\r\n", "sk-1"), (" ", None), ("\n", None)])
+def test_a_key_is_read_without_the_white_space_around_it(monkeypatch, given, key):
+    monkeypatch.setenv("OPENAI_API_KEY", given)
+    assert is_endpoint_configured() is (key is not None)
+    assert read_model_roles(None).models[0].key == (key or "not-needed")
+
+
+@pytest.mark.parametrize("given", ["sk\n1", "ключ", "“sk-1”"])
+def test_a_key_that_no_request_can_carry_is_refused_and_not_shown(monkeypatch, given):
+    monkeypatch.setenv("OPENAI_API_KEY", given)
+    with pytest.raises(ConfigurationError, match="OPENAI_API_KEY is not a key") as refused:
+        is_endpoint_configured()
+    assert given not in str(refused.value)
 
 
 def test_the_environments_key_goes_to_no_other_address(monkeypatch):

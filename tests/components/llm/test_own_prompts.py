@@ -99,7 +99,9 @@ def test_what_would_not_work_is_refused_before_a_mode_is_loaded(folder, in_use, 
 
 def test_a_folder_that_is_not_there_is_named(folder, monkeypatch):
     monkeypatch.setenv("SHIGUAN_PROMPTS_DIR", str(folder / "none"))
-    with pytest.raises(ConfigurationError, match=r"SHIGUAN_PROMPTS_DIR names .*none, which is not a folder"):
+    with pytest.raises(
+        ConfigurationError, match=r"`--prompts` or \$SHIGUAN_PROMPTS_DIR names .*none, which is not a f"
+    ):
         load_pipeline("embedded", "simple", outputs=["documents"])
 
 

@@ -111,6 +111,7 @@ def gated(tmp_path):  # noqa: C901
                 "bug": RuntimeError("the text of a document"),
             }[kind]
 
+        @app.post("/api/v1/documents")
         @app.post("/echo")
         async def echo(request: Request):
             return {"bytes": len(await request.body())}

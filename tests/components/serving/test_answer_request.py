@@ -2,9 +2,9 @@ import pytest
 from pydantic import ValidationError
 
 from shiguan.llm.model_settings import Budget
-from shiguan.serving.engine import AnswerRequest
-from shiguan.serving.error_replies import invalid_fields
-from shiguan.serving.openai_routes import ChatRequest
+from shiguan.serving.engine import AnswerRequest, read_request
+from shiguan.serving.error_replies import ApiError, invalid_fields
+from shiguan.serving.openai_routes import ChatRequest, read_chat
 
 
 def nested(depth):
@@ -49,6 +49,16 @@ def test_a_rule_is_told_in_its_own_sentence_and_an_unknown_field_as_such(body, t
     with pytest.raises(ValidationError) as raised:
         AnswerRequest.model_validate(body)
     assert invalid_fields(raised.value).message.startswith(told)
+
+
+@pytest.mark.parametrize("body", [[], 3, None, "Who?"])
+def test_a_body_that_is_no_object_is_told_so_by_both_interfaces(body):
+    with pytest.raises(ApiError, match=r"`body` \(expected a JSON object"):
+        read_chat(body)
+    with pytest.raises(ApiError, match=r"`body` \(expected a JSON object; a body is one with"):
+        read_request(body)
+    with pytest.raises(ApiError, match=r"`history.0` \(expected a JSON object\)"):
+        read_request({"query": "Who?", "history": [body and 3]})
 
 
 @pytest.mark.parametrize("given", [{"top_k": 1}, {"top_k": 50}, {"temperature": 0.0}, {"temperature": 2.0}])

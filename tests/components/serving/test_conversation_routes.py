@@ -52,6 +52,22 @@ async def test_a_conversation_is_listed_renamed_exported_and_deleted(server):
     assert [(await server(f"{PLACE}/one", method=method)).status for method in ("GET", "DELETE")] == [404, 404]
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "unknown"),
+    [
+        ("GET", PLACE, "limit=-1"),
+        ("GET", f"{PLACE}/one/export", "form=docx"),
+        ("POST", "/api/v1/rag/query-stream", "event=basic"),
+        ("GET", "/v1/models?api-version=1", ""),
+    ],
+)
+async def test_a_parameter_that_a_route_does_not_take_is_refused_by_its_name(server, method, path, unknown):
+    call = await server(f"{path}?{unknown}", {"query": QUESTION} if method == "POST" else None)
+    assert call.status == (422 if unknown else 200)
+    if unknown:
+        assert [one["field"] for one in call.error["fields"]] == [unknown.partition("=")[0]]
+
+
 @pytest.mark.parametrize(("method", "end"), [("GET", ""), ("GET", "/export"), ("PATCH", ""), ("DELETE", "")])
 async def test_what_is_anothers_what_is_none_and_what_can_be_none_look_the_same(server, method, end):
     await ask(server, QUESTION, "ours")

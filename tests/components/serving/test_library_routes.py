@@ -118,6 +118,45 @@ async def test_a_parameter_that_limits_nothing_is_refused_by_its_name(server, pa
         assert [one["field"] for one in json.loads(body)["error"]["fields"]] == [unknown]
 
 
+@pytest.mark.parametrize(
+    ("path", "query", "twice"),
+    [
+        ("/search", {"query": "war", "source": ["war.md", "salt.txt"]}, ""),
+        ("/search", {"query": "war", "top_k": ["1"]}, ""),
+        ("/search", {"query": "war", "top_k": ["1", "2"]}, "top_k"),
+        ("/search", {"query": ["war", "peace"]}, "query"),
+        ("/contents", {"source": ["war.md", "salt.txt"]}, "source"),
+        ("/timeline", {"when": ["755", "763"]}, "when"),
+    ],
+)
+async def test_a_parameter_that_is_given_twice_is_refused_where_one_value_would_count(server, path, query, twice):
+    status, body = await server(f"{PLACE}{path}", **query)
+    assert status == (422 if twice else 200), body
+    if twice:
+        assert f"`{twice}` (it is given more than once, and one value is expected)" in json.loads(body)["detail"]
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("", "The question is empty. Type a question of 1 to 2,000 characters."),
+        (" ", "The question is empty. Type a question of 1 to 2,000 characters."),
+        ("x" * 2001, "The question has 2,001 characters, the limit is 2,000. Shorten it"),
+        ("？？", "The question `？？` has no words."),
+        (" war" + " " * 2000, ""),
+    ],
+)
+async def test_what_is_no_question_is_refused_in_the_same_words_on_every_route(server, query, told):
+    for call in (
+        server(f"{PLACE}/search", query=query),
+        server(f"{PLACE}/timeline", query=query),
+        server("/api/v1/rag/query", body={"query": query}),
+    ):
+        status, body = await call
+        assert status == (422 if told else 200), body
+        assert not told or json.loads(body)["error"]["message"].startswith(told)
+
+
 async def test_a_text_is_checked_at_once_and_as_a_stream(server):
     text = "It says “An Lushan rose at Fanyang in 755”. The war ended in 763. And “An Lushan rose at Fanyang in 756”."
     found = await read(server, "/api/v1/verify", body={"text": text})
@@ -169,6 +208,27 @@ async def test_an_upload_is_known_by_its_type_in_any_case(settings, kind, status
     await call.done()
     assert call.status == status
     assert status == 202 or "send the file as multipart/form-data" in call.error["message"]
+
+
+_PART = 'Content-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\ntext\r\n'
+
+
+@pytest.mark.parametrize("path", ["/api/v1/documents", "/api/v1/verify/text"])
+@pytest.mark.parametrize(
+    ("kind", "body", "told"),
+    [
+        ("application/json", "{}", "send the file as multipart/form-data"),
+        ("multipart/form-data", "--x--", "the multipart body cannot be read"),
+        ("multipart/form-data; boundary=x", f"--x\r\n{_PART}--x\r\n{_PART}--x--", "or has more than one file"),
+        ("multipart/form-data; boundary=x", "--x--", "there is no part `file` with a file in it"),
+    ],
+)
+async def test_a_form_that_cannot_be_read_is_refused_in_the_same_words_on_both_routes(settings, path, kind, body, told):
+    app = served_app(settings, library_router, verify_router, ingest_jobs=SimpleNamespace())
+    key = KeyFile(settings.keys_path).add(TENANT, "write")[0]
+    headers = {"Content-Type": kind, "Authorization": f"Bearer {key}"}
+    call = await AsgiCall(app, path, body=body.encode(), headers=headers).done()
+    assert (call.status, told in call.error["message"]) == (422, True)
 
 
 @pytest.mark.parametrize(("name", "told"), [("a.txt", "a.txt"), ("a\u202e\x9b2J.txt", "a.txt"), ("\u202e", "the file")])

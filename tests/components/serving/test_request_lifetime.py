@@ -65,6 +65,19 @@ async def test_a_caller_who_hangs_up_ends_the_work_of_a_reply_in_one_piece(gated
     assert count("shiguan_cancelled_requests_total", reason="disconnect") == before + 1
 
 
+async def test_a_caller_who_hangs_up_in_the_middle_of_an_upload_is_no_failure(gated, caplog):
+    made = gated()
+    failed = count("shiguan_failures_total", type="internal")
+    left = count("shiguan_cancelled_requests_total", reason="disconnect")
+    call = made.call("/api/v1/documents", body=[b"x"], complete=False)
+    await until(lambda: made.admission.in_flight == 1)
+    call.hang_up()
+    await call.done()
+    assert (call.sent, caplog.text) == ([], "")
+    assert count("shiguan_failures_total", type="internal") == failed
+    assert count("shiguan_cancelled_requests_total", reason="disconnect") == left + 1
+
+
 async def test_a_caller_who_hangs_up_while_waiting_for_a_turn_frees_the_place(gated):
     made = gated(max_in_flight=2)
     first, second = made.call("/wait"), made.call("/wait")

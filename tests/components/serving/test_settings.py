@@ -39,7 +39,7 @@ def test_variables_are_read_and_an_empty_one_is_none():
         ("SHIGUAN_MAX_IN_FLIGHT", "0", "greater than or equal to 1"),
         ("SHIGUAN_REQUEST_TIMEOUT", "-1", "greater than or equal to 0.05"),
         ("SHIGUAN_REQUEST_TIMEOUT", "nan", "less than or equal to 86400"),
-        ("SHIGUAN_CORS_ORIGINS", "*", "origins such as"),
+        ("SHIGUAN_CORS_ORIGINS", "*", "SHIGUAN_CORS_ORIGINS is `*`. Expected origins such as"),
         ("SHIGUAN_CORS_ORIGINS", "example.org", "origins such as"),
         *(
             ("SHIGUAN_CORS_ORIGINS", f"https://good.example,{origin}", "as a browser sends them, without a path")

@@ -274,7 +274,7 @@ def test_a_conversation_is_exported(store):
 
 
 HOSTILE = (
-    "\x1b[31mred\x1b[0m \x00\u202eback\u2066 \x9b2J <img src=x onerror=alert(1)> ![x](http://h/y) [a](b) # *b* `c`"
+    "\x1b[31mred\x1b[0m \x00\u202eback\u2066 \x9b2J <img src=x onerror=alert(1)> ![x](http://h/y) [a](b) # *b* `c` $5$"
 )
 
 
@@ -283,7 +283,7 @@ def test_a_title_has_no_control_and_no_override(store):
     store.append("ours", "d", Turn("\u202e\u200f", "A."))
     for conversation in store.conversations("ours"):
         assert conversation.title.isprintable()
-    plain = "red back <img src=x onerror=alert(1)> ![x](http://h/y) [a](b) # *b* `c`"
+    plain = "red back <img src=x onerror=alert(1)> ![x](http://h/y) [a](b) # *b* `c` $5$"
     assert store.find("ours", "c").title == plain
     assert store.rename("ours", "c", f"{HOSTILE} 👩\u200d🚀")
     assert store.find("ours", "c").title == f"{plain} 👩\u200d🚀"
@@ -296,7 +296,7 @@ def test_an_export_writes_what_people_said_as_text(store):
     assert head_of(as_it_came)["title"].isprintable()
     text = export_markdown(as_it_came, store.turns("ours", "c"))
     assert all(one.isprintable() or one == "\n" for one in text)
-    title = r"# red back \<img src=x onerror=alert\(1\)\> \!\[x\]\(http://h/y\) \[a\]\(b\) \# \*b\* \`c\`"
+    title = r"# red back \<img src=x onerror=alert(1)\> \!\[x\](http://h/y) \[a\](b) \# \*b\* \`c\` \$5\$"
     assert text.splitlines()[0] == title
     assert r"## 2. \<script\>1\</script\>" in text
     assert r"> - **b** [1] \<b onclick=x> !\[p]\(http://h/?q)" in text
