@@ -113,7 +113,8 @@ class _Parser(argparse.ArgumentParser):
         if unknown:
             from difflib import get_close_matches  # noqa: PLC0415  # of no use to a right command
 
-            near = get_close_matches(unknown[0].partition("=")[0], self._option_string_actions, 1, _NEAR)
+            options = re.findall(r"--?[a-z][\w-]*", self.format_usage())
+            near = get_close_matches(unknown[0].partition("=")[0], options, 1, _NEAR)
             hint = f". Did you mean {near[0]}?" if near else ""
             self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
         return found, unknown

@@ -159,7 +159,7 @@ def test_the_messages_before_the_question_are_its_history(client, llm):
         ({"messages": [{"role": "user", "content": "x" * 2001}]}, 400, "messages"),
         ({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]}, 400, "messages"),
         ({"messages": [{"role": "user", "content": [{"type": "text", "text": None}]}]}, 400, "messages"),
-        ({"messages": [{"role": "user", "content": "\x00"}]}, 422, "query"),
+        ({"messages": [{"role": "user", "content": "\x00"}]}, 400, "messages"),
         ({"temperature": 3}, 422, "temperature"),
     ],
 )  # fmt: skip

@@ -260,6 +260,7 @@ LONG = {
     "sections in sections": ("", "<section><h2>x</h2><p>x</p>", "", "</section>"),
     "headings in headings": ("", "<h2>x", "", "</h2>"),
     "notes in notes": ("<p>x ", "<span class='footnote'>x ", "", "</span>"),
+    "boxes in boxes": ("<style>.a i .a i .b{display:flex}</style><p>x", "<i class='a b'>x", "", "</i>"),
     "buttons of a heading": ("<h2>", "<button>x</button>" * 8, "</h2><p>x</p>", ""),
 }
 

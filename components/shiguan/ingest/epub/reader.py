@@ -19,7 +19,8 @@ from shiguan.ingest.epub.pages import begin_pages
 from shiguan.ingest.epub.pictures import repeated_alternatives
 from shiguan.ingest.epub.roles import Roles, lists_places
 from shiguan.ingest.epub.sections import SectionTracker
-from shiguan.ingest.epub.trees import Element, boxes_of, element_text, mark_styled, parse_xhtml, styled_classes
+from shiguan.ingest.epub.styles import boxes_of, mark_styled, styled_classes
+from shiguan.ingest.epub.trees import Element, element_text, parse_xhtml
 from shiguan.ingest.file_types import Reports, left_out_sentence
 from shiguan.text.passages import SharedDocument
 

@@ -2,7 +2,7 @@
 
 import html.entities
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -289,12 +289,10 @@ def _pieces(element: Element, instead: Callable[[Element], str | None] = lambda 
             yield node.tail or ""
 
 
-_CLASS = re.compile(r"\.(-?[A-Za-z_][\w-]*)")
-_SPAN = re.compile(rf"(?:span)?(?:{_CLASS.pattern})+")
-_INLINE = frozenset("a b cite code em font i label q s small span strong time u".split())
-_AS_BLOCK = re.compile(r"display\s*:\s*(?:block|flex|flow-root|grid|list-item|table)", re.IGNORECASE)
+INLINE = frozenset("a b cite code em font i label q s small span strong time u".split())
+AS_BLOCK = re.compile(r"display\s*:\s*(?:block|flex|flow-root|grid|list-item|table)", re.IGNORECASE)
 # An initial beside its word.
-_FLOATING = re.compile(r"float\s*:\s*(?:left|right)|position\s*:\s*absolute", re.IGNORECASE)
+FLOATING = re.compile(r"float\s*:\s*(?:left|right)|position\s*:\s*absolute", re.IGNORECASE)
 
 
 def is_separate(element: Element) -> bool:
@@ -306,54 +304,9 @@ def is_separate(element: Element) -> bool:
         before, after = element.getprevious(), element.getnext()
         follows = before is not None and "-" in before.tag and not before.tail
         return follows or (after is not None and "-" in after.tag and not element.tail)
-    if element.tag not in _INLINE or not (style := element.get("style")):
+    if element.tag not in INLINE or not (style := element.get("style")):
         return str(element.tag) in BLOCK_ELEMENTS
-    return bool(_AS_BLOCK.search(style)) and not _FLOATING.search(style)
-
-
-_BOXES = re.compile(r"display\s*:\s*(?:inline-)?(?:flex|grid)\b", re.IGNORECASE)
-_STEP, _MOST_BOXES = re.compile(rf"(?:[a-z][a-z0-9]*)?(?:{_CLASS.pattern})*"), 100
-_STYLED, _HAS_CLASS = etree.XPath("//*[@style]"), r"[contains(concat(' ', normalize-space(@class), ' '), ' \1 ')]"
-
-
-def styled_classes(sheets: str, raised: re.Pattern[str]) -> dict[str, str]:
-    """Find the classes that style sheets raise, and those that they show as lines of their own, and a style of each."""
-    above, lines, floating = set[str](), set[str](), set[str]()
-    for rule in sheets.split("}"):
-        selector, _, style = rule.rpartition("{")
-        names = {name.lower() for name in _CLASS.findall(selector)}
-        above |= names if raised.search(style) else set()
-        floating |= names if _FLOATING.search(style) else set()
-        if _AS_BLOCK.search(style):
-            parts = (part.split()[-1:] for part in selector.split(","))
-            spans = (part[0] for part in parts if part and _SPAN.fullmatch(part[0]))
-            lines.update(name.lower() for part in spans for name in _CLASS.findall(part))
-    return dict.fromkeys(lines - floating, "display:block") | dict.fromkeys(above, "vertical-align:super")
-
-
-def boxes_of(sheets: str) -> str:
-    """Return the XPath of the elements that style sheets lay out as rows or grids, or nothing."""
-    paths: list[str] = []
-    for rule in sheets.split("}"):
-        selector, _, style = rule.rpartition("{")
-        for part in selector.rpartition("{")[2].split(",") if _BOXES.search(style) else ():
-            steps = part.replace(">", " ").split()
-            if steps and all(map(_STEP.fullmatch, steps)):
-                steps = [step if step[0] != "." else f"*{step}" for step in steps]
-                paths.append(_CLASS.sub(_HAS_CLASS, f"//{'//'.join(steps)}"))
-    return "|".join(list(dict.fromkeys(paths))[:_MOST_BOXES])
-
-
-def mark_styled(root: Element, classes: Mapping[str, str], boxes: str) -> None:
-    """Give the elements of a page the styles of their classes, as if they were their own."""
-    styled: Any = _STYLED(root)
-    by_sheet: Any = root.xpath(boxes) if boxes else []
-    for box in [*(element for element in styled if _BOXES.search(element.get("style"))), *by_sheet]:
-        for child in box.iterchildren(*_INLINE):
-            child.set("style", f"{child.get('style', '')};display:block")
-    for element in root.iter("span") if classes else ():
-        for name in tokens(element, "class") & classes.keys():
-            element.set("style", f"{element.get('style', '')};{classes[name]}")
+    return bool(AS_BLOCK.search(style)) and not FLOATING.search(style)
 
 
 def is_quoted(element: Element) -> bool:
