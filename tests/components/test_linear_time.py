@@ -201,7 +201,7 @@ CASES = {
     **{f"streamed {unit!r}": (streamed, text(unit), 1_200) for unit in ("e.g. x, ", "3.1，", "安。", "a\n")},
     **{f"title {unit!r}": (plain_line, text(unit), 100_000) for unit in ("\u200b", "\n", "\u202e", "a ")},
     **{f"summaries {unit!r}": (summed_up, text(unit), 1_000) for unit in ("哈", "Guo retook it in 757. ", "a ")},
-    **{f"brackets {unit!r}": (restated, text(unit), 4_000) for unit in ("(", "(a) ", "（哈）", "(not ", ")(", "x, who fled, ", "He was a king. ")},
+    **{f"brackets {unit!r}": (restated, text(unit), 4_000) for unit in ("(", "(a) ", "（哈）", "于1990年在", "(not ", ")(", "x, who fled, ", "He was a king. ")},
     **{f"rulers {unit!r}": (find_dates, text(unit), 10_000) for unit in ("世祖武皇帝", "晋世祖武皇帝泰始二年", "文帝元年", "侯", "宋太祖")},
     **{
         f"call of a tool {unit!r}": (lambda one: read_step(ChatMessage.from_assistant(f"{{}}{one}x"), 0), text(unit), 1_000)

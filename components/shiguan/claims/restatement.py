@@ -46,11 +46,11 @@ _NEAR = 10
 _OPENS_LEAD = WORDS["adverbial"] | {"as", "when", "while"}
 # A longer clause is not turned round, nor one with a longer doer that is no name.
 _LONGEST_CLAUSE, _LONGEST_DOER = 80, 4
-# He founded it in 1990 in Acre: in Chinese the year stands between, with all that is denied or bounded by it.
+# 他于1990年在上海创办了公司: a year inside a sentence may be missing, but not where something is denied or bounded.
 _YEAR_INSIDE = re.compile(
     r"(?<=[\u4e00-\u9fff])(?<![自从從至到以前后後])[于於在]?\d{3,4}年(?:\d\d?月(?:\d\d?日)?)?(?=[\u4e00-\u9fff])(?![代前后後以之起至到间間底初末的春夏秋冬度])"
 )
-_DENIED_IN_HAN = re.compile("[不未无無没沒非只仅僅最首第才再]")
+_BOUNDS = re.compile("[不未无無没沒非只仅僅最首第才再]")
 
 
 def restates(claim: str, passage: str) -> tuple[int, int] | None:
@@ -108,14 +108,10 @@ def _blank_asides(passage: str) -> str:
 
 def _blank_years(passage: str) -> str:
     """Put spaces in the place of years within Chinese sentences, unless something is denied or bounded there."""
-
-    def blank(year: re.Match[str]) -> str:
-        start, end = passage.rfind("。", 0, year.start()) + 1, passage.find("。", year.end())
-        return (
-            year[0] if _DENIED_IN_HAN.search(passage, start, end if end > 0 else len(passage)) else " " * len(year[0])
-        )
-
-    return _YEAR_INSIDE.sub(blank, passage)
+    return "。".join(
+        sentence if _BOUNDS.search(sentence) else _YEAR_INSIDE.sub(lambda year: " " * len(year[0]), sentence)
+        for sentence in passage.split("。")
+    )
 
 
 def _stretch(wanted: Sequence[Token], there: Clauses) -> Span | None:
@@ -313,16 +309,7 @@ def _actives(clause: Sequence[Token], *, in_cell: bool = False) -> Iterator[list
         done, rest = clause[:at], clause[at + (not is_bare) :]
         is_passive = is_bare or token.key in _BE
         by = next((by for by, word in enumerate(rest[:-1]) if word.key == "by"), 0) if is_passive else 0
-        # By Otto and Hale, and by a flood.
-        is_named = by + 1 < len(rest) and rest[by + 1].is_capital
-        doer = (
-            end
-            for end in range(by + 1, len(rest))
-            if not (is_named and (rest[end].is_capital or joins_names(rest, end)))
-            and (is_named or _ends_doer(rest[end]))
-        )
-        end = next(doer, len(rest))
-        end = end if is_named or end - by <= _LONGEST_DOER else by
+        end = _end_of_doer(rest, by)
         # Behind `and` there may be another one who did it.
         goes_on = end == len(rest) or (not rest[end].breaks and rest[end].key in _BEHIND_DOER)
         if 0 < by < end - 1 and goes_on and _is_certain(done) and not says_any(rest[1:by], DENIES | _BE | {"be"}):
@@ -337,6 +324,15 @@ def _actives(clause: Sequence[Token], *, in_cell: bool = False) -> Iterator[list
             where = next((to for to, word in enumerate(doing) if to and word.key in _WHERE), len(doing))
             yield [*doing, *done]
             yield [*done[:lead], *doing[:where], *who, *doing[where:]]
+
+
+def _end_of_doer(rest: Sequence[Token], by: int) -> int:
+    """Return where those end who did it: by Otto and Hale, by a flood; behind `by` where that is not certain."""
+    behind = range(by + 1, len(rest))
+    if any(rest[at].is_capital for at in behind[:1]):
+        return next((at for at in behind if not (rest[at].is_capital or joins_names(rest, at))), len(rest))
+    end = next((at for at in behind if _ends_doer(rest[at])), len(rest))
+    return end if end - by <= _LONGEST_DOER else by + 1
 
 
 def _ends_doer(word: Token) -> bool:
