@@ -39,7 +39,8 @@ _ADDS_NONE = frozenset({"no", "well"})  # with no losses, as well as memory
 _LED = WORDS["before"] | WORDS["adverbial"] | {"due", "to", "for"}
 _VIEWS, _LISTS = frozenset({"to", "for", "as"}), frozenset("是为有")
 _ASKED = frozenset(
-    "asked ask wondered wanted ordered allowed forced expected considered persuaded tried failed".split()
+    "asked ask wondered wanted ordered allowed forced expected considered persuaded tried failed agreed planned vowed "
+    "promised due intended hoped refused".split()
 )
 _IN_GENERAL = frozenset({"is", "are", "has", "have"})
 _LEAVES_OPEN = (WORDS["unreal"] - {"to"}) | {"only", "even"}
@@ -145,7 +146,9 @@ class Clauses(Facts):
         """Return whether what stands before it may take from it: no captain and sailor, not because, will go when."""
         token, joint = self.tokens[at], self.tokens[at - 1].key
         if joint in _OF_TIME_OR_CAUSE:
-            return says_any(self.lead(at), _LEAVES_OPEN | REPORTS | _ASKED)
+            # The valve opens when the pressure is too high.
+            is_rule = joint in _CASES and not (self.tokens[at - 1].breaks or any(map(is_past, self.lead(at))))
+            return is_rule or says_any(self.lead(at), _LEAVES_OPEN | REPORTS | _ASKED)
         if self._is_known(at):
             return says_any(self.lead(at), _UNKNOWN)
         if joint not in JOINS or self.tokens[at - 1].stops:
@@ -258,10 +261,20 @@ class Clauses(Facts):
             return False
         if says_any(lead, WORDS["restricting"]) or (key == "to" and says_any(lead, REPORTS | _ASKED)):
             return True
+        if rest and self._is_done_to_some(end):
+            return True
         is_known = rest and (self.is_definite(end + 1) or says_any(rest[:1], WORDS["described"]))
         is_named = is_known or any(one.is_capital or one.number for one in rest)
         is_purpose = key == "to" and bool(rest) and not self.is_described(end + 1)
         return not (is_named or is_purpose or says_any(rest[:1], _ADDS_NONE))
+
+    def _is_done_to_some(self, end: int) -> bool:
+        """Return whether the next words say for or against whom something was done: the ban was lifted for beef."""
+        key, first = self.tokens[end].key, self.tokens[end + 1]
+        is_passive = any(one.key in BE and is_participle([after]) for one, after in pairwise(self.lead(end)))
+        if not is_passive or first.number or self.behind_date(end) > end or says_any([first], WORDS["described"]):
+            return False
+        return key in ("for", "against") or (key in ("to", "from") and not first.is_capital)
 
     def _is_limited(self, end: int) -> bool:
         """Return whether the words behind a phrase change it: all but two, king in name only, none in May."""
@@ -272,7 +285,9 @@ class Clauses(Facts):
         is_range = following[0] == "to" and all(token.number for token in tokens[end - 1 : end + 2 : 2])
         is_bounded = self._ranks(end - len(lead), end) and self.behind_date(end) == end
         is_bounded = is_bounded or any(one.key in _BOUNDED or "n't" in one.key for one in lead)
-        is_unreal = says_any(tokens[end : end + 3], WORDS["unreal_places"])
+        is_unreal = says_any(tokens[end : min(self.end_of_phrase(end), end + 5)], WORDS["unreal_places"])
+        # All schools within ten miles were closed; not: in 1920.
+        is_bounded = is_bounded or (says_any(lead, OF_ALL) and self.behind_date(end) == end)
         is_unreal = is_unreal or (following[0] in ("in", "among") and says_any(tokens[end : end + 3], WORDS["studied"]))
         is_unreal = is_unreal or (is_bounded and following[0] not in _GOES_ON)
         return but or is_range or is_unreal or following[:2] == ["and", "half"]
