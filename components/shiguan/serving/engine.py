@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, Self
 
 from haystack import Document
-from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
 from shiguan.claims.answer_check import AnswerCheck
 from shiguan.engine.answer_stream import AnswerEvent
@@ -38,16 +38,18 @@ _MOST_QUESTIONS = 50
 _BATCH_AT_ONCE = 4
 
 
-def _checked(query: str) -> str:
+def _checked(query: Any) -> Any:
+    """Refuse what is no question in the words of the command line; no text and half a character the type refuses."""
     try:
+        query.encode()
         return checked_question(query)
+    except (AttributeError, UnicodeEncodeError):
+        return query
     except RefusedError as error:
         raise ValueError(str(error)) from error
 
 
-# The lengths are described, and refused in the words of the check, as on the command line.
-_LENGTHS: Any = {"minLength": 1, "maxLength": MAX_QUESTION}
-Question = Annotated[str, AfterValidator(_checked), Field(json_schema_extra=_LENGTHS)]
+Question = Annotated[str, Field(min_length=1, max_length=MAX_QUESTION), BeforeValidator(_checked)]
 
 
 class HistoryMessage(BaseModel, extra="forbid"):
