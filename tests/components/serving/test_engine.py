@@ -1,6 +1,7 @@
 """The modes that a server loads when it starts, and the folders that it works on."""
 
 import shutil
+import threading
 
 import pytest
 import yaml
@@ -41,11 +42,16 @@ def test_a_mode_that_needs_more_than_a_question_is_refused_with_the_input_that_i
 
 
 @pytest.mark.parametrize("folder", ["parents", "children", "uploads"])
-def test_a_folder_that_is_deleted_or_moved_away_is_not_ready_though_its_open_files_are_read(tmp_path, folder):
+def test_a_folder_that_is_deleted_or_moved_away_is_not_ready_though_its_open_files_are_read(
+    tmp_path, monkeypatch, folder
+):
     data = small_library(tmp_path)
     library = Library(data_dir=data)
     jobs = IngestJobs(library, data / "uploads")
+    looked = threading.Event()
+    monkeypatch.setattr(jobs, "_next", looked.set)  # the worker has its lock, in this folder, when it looks
     jobs.start()
+    assert looked.wait(30)
     checks = {"parents": lambda: check_stores(library), "uploads": jobs.check}
     check = checks.get(folder, checks["parents"])
     check()
