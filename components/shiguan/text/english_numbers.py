@@ -1,4 +1,4 @@
-"""Finds the numbers of English texts that are written in words."""
+"""Reads the numbers of English texts that are written in words."""
 
 import re
 from collections.abc import Iterable
@@ -23,27 +23,17 @@ def any_of(words: Iterable[str]) -> str:
 
 CARDINAL, _ORDINAL, _THEN = any_of([*WORDS, *SCALES]), any_of(ORDINALS), r"[\s-]+(?:and[\s-]+)?"
 # "The ninth and tenth" and "the first two" are two numbers each, not their sum.
-_ENGLISH = re.compile(
+ENGLISH = re.compile(
     rf"\b(?:{CARDINAL}\b(?:{_THEN}{CARDINAL}\b|[\s-]and[\s-]a[\s-]half\b)*(?:{_THEN}{_ORDINAL}\b)?|{_ORDINAL}\b)",
     re.IGNORECASE,
 )
 # Half a million, half an hour, a dozen; a million is as vague as many.
-_HALF = re.compile(
+HALF = re.compile(
     r"\bhalf an?(?: (hundred|thousand|million|billion|trillion|dozen)\b|(?= hour\b))|\ba (dozen)\b", re.IGNORECASE
 )
 
 
-def english_numbers(text: str) -> list[tuple[tuple[int, int], float]]:
-    """Find the numbers in words, each with its value; vague ones are none."""
-    found = ((match.span(), _english_value(match[0].lower())) for match in _ENGLISH.finditer(text))
-    halves = (
-        (match.span(), SCALES["dozen"] if match[2] else SCALES.get((match[1] or "").lower(), 1) / 2)
-        for match in _HALF.finditer(text)
-    )
-    return [*((span, value) for span, value in found if value is not None), *halves]
-
-
-def _english_value(words: str) -> float | None:
+def english_value(words: str) -> float | None:
     """Read an English number; None for the vague ones."""
     parts = [part for part in re.split(r"[\s-]+", words) if part not in ("and", "a")]
     if parts in (["one"], ["first"], ["second"]) or all(part in SCALES for part in parts):

@@ -10,7 +10,7 @@ from unicodedata import numeric
 
 from shiguan.resources import read_table
 from shiguan.text.clock import times_of_day
-from shiguan.text.english_numbers import CARDINAL, ORDINALS, SCALES, WORDS, any_of, english_numbers
+from shiguan.text.english_numbers import CARDINAL, ENGLISH, HALF, ORDINALS, SCALES, WORDS, any_of, english_value
 
 Kind = Literal["number", "ordinal", "year", "month", "day", "percent", "time"]
 
@@ -148,7 +148,7 @@ def quantities(text: str) -> list[Quantity]:
     plain = _NO_NUMBER.sub(lambda word: "_" * len(word[0]), text).translate(_FOLD)
     taken = [False] * len(plain)
     found: list[Quantity] = []
-    readings = (_times_and_wars, _years, _fractions, _in_several_scales, _numbers)
+    readings = (_times_and_wars, _years, _fractions, _in_several_scales, _numbers, _in_words)
     for (start, end), kind, values in chain.from_iterable(read(plain) for read in readings):
         if not any(taken[start:end]):
             taken[start:end] = [True] * (end - start)
@@ -227,8 +227,14 @@ def _numbers(plain: str) -> Iterator[_Reading]:
             either = match[0][-2:-1] == "百" and before[-1:] not in _PLACED and not (following and following in COUNTED)
             values = {han, han + 9 * _DIGIT.get(match[0][-1], 0) * either}
             yield (start, match.end()), _kind(plain, *match.span()), values | _second_year(plain, match)
-    for span, value in english_numbers(plain):
-        yield span, _kind(plain, *span), {value}
+
+
+def _in_words(plain: str) -> Iterator[_Reading]:
+    for match in ENGLISH.finditer(plain):
+        if (value := english_value(match[0].lower())) is not None:
+            yield match.span(), _kind(plain, *match.span()), {value}
+    for match in HALF.finditer(plain):
+        yield match.span(), "number", {SCALES["dozen"] if match[2] else SCALES.get((match[1] or "").lower(), 1) / 2}
     for match in _ROMAN_BEHIND.finditer(plain):
         yield match.span(1), "number", {numeral(match[1])}
     for match in _MONTH.finditer(plain):
