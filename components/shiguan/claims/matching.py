@@ -74,8 +74,8 @@ def _may_add(wanted: Sequence[Token], at: int, there: Clauses, found: Span) -> b
     start, place = found
     if start < place and wanted[at].key == "是" and there.tokens[place].breaks:
         # Not so in 京剧，昆曲，越剧，各有特色.
-        is_list = not says_any(there.tokens[place : there.end_of_phrase(place)], _OF_WHOM)
-        return not is_list or there.ends_sentence(there.end_of_phrase(place))
+        end = there.end_of_phrase(place)
+        return says_any(there.tokens[place:end], _OF_WHOM) or there.ends_sentence(end)
     named = at + 1 < len(wanted) and wanted[at + 1].same(there.tokens[place])
     return named and _is_name_part(wanted, at, there, place)
 

@@ -227,15 +227,7 @@ def _crosses_clause(there: Clauses, span: Span, date: Span, place: int) -> bool:
     joins = (at for at in between if there.tokens[at].breaks or there.tokens[at].key in ("and", "but"))
     if date[1] > span[0] and any(verbs[0] < at <= verbs[-1] for at in joins):
         return True
-    # Honoured for rescuing sailors in 1911.
-    done = (pair for pair in pairwise(there.tokens[span[0] : date[0]]) if pair[0].key in _OF_DOING)
-    if place == span[0] and any(one.key.endswith("ing") and not one.article for _, one in done):
-        return True
-    # Rebuilt after its collapse in 1879; announced an election on 4 May.
-    last = there.tokens[max(span[0], date[0] - 3) : date[0]]
-    is_of_noun = place == span[0] < date[0] and bool(last) and not (last[-1].is_capital or last[-1].number)
-    is_deed = says_any(last[:-1], _OF_DEED) and not any(token.article == "a" for token in last)
-    if is_of_noun and (is_deed or says_any(there.tokens[slice(*span)], WORDS["announces"])):
+    if place == span[0] and _dates_deed_told_of(there, span, date[0]):
         return True
     # In `he saw that she died` it may be either; of what somebody does in May, and of the May edition, it is a part.
     said = there.tokens[slice(*span)]
@@ -244,6 +236,18 @@ def _crosses_clause(there: Clauses, span: Span, date: Span, place: int) -> bool:
     first, before = there.tokens[date[0]], there.tokens[date[0] - 1]
     is_of_noun = is_of_noun and not (first.is_han or first.breaks or before.is_capital)
     return is_nested or is_of_noun or (date[0] != place and there.has_article(date[0]))
+
+
+def _dates_deed_told_of(there: Clauses, span: Span, end: int) -> bool:
+    """Return whether a date may be that of what a clause tells of: rebuilt after its collapse in 1879."""
+    pairs = pairwise(there.tokens[span[0] : end])  # honoured for rescuing sailors in 1911
+    if any(of.key in _OF_DOING and done.key.endswith("ing") and not done.article for of, done in pairs):
+        return True
+    last = there.tokens[max(span[0], end - 3) : end]
+    if not last or last[-1].is_capital or last[-1].number:
+        return False
+    is_deed = says_any(last[:-1], _OF_DEED) and not any(token.article == "a" for token in last)
+    return is_deed or says_any(there.tokens[slice(*span)], WORDS["announces"])
 
 
 def _is_duration(tokens: Sequence[Token], date: Span) -> bool:

@@ -28,9 +28,7 @@ ENGLISH = re.compile(
     re.IGNORECASE,
 )
 # Half a million, half an hour, a dozen; a million is as vague as many.
-HALF = re.compile(
-    r"\bhalf an?(?: (hundred|thousand|million|billion|trillion|dozen)\b|(?= hour\b))|\ba (dozen)\b", re.IGNORECASE
-)
+HALF = re.compile(rf"\bhalf an?(?: ({'|'.join(SCALES)})\b|(?= hour\b))|\ba (dozen)\b", re.IGNORECASE)
 
 
 def english_value(words: str) -> float | None:

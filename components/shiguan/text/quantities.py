@@ -79,8 +79,6 @@ _ROMAN_BEHIND = re.compile(
 )
 _MAY_BE_TIME = re.compile(r"\d ?[apAP]\.?[mM]|\d[:：]\d|[點点时時]")
 _WORLD_WAR = re.compile(r"\b(First|Second) World War\b|\bWorld War (I{1,2}|One|Two|[12])\b")
-# The 5th of May is 5 May.
-_RANKS = re.compile(r"(?:st|nd|rd|th)\b(?! (?:of )?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec))")
 _RANKED = re.compile(rf"\b(?:{'|'.join(ORDINALS)})$", re.IGNORECASE)
 _ORDINAL_MONTH = re.compile(r"(?:st|nd|rd|th)\s+month")
 # 2/3, 三分之二, two-thirds, a third of them, the poorest fifth; 百分之 is read as a number of per cent.
@@ -96,6 +94,10 @@ _FRACTION = re.compile(
     re.IGNORECASE,
 )
 _MONTHS = {name: number for number, names in enumerate(_TABLE["months"], start=1) for name in names.split()}
+# The 5th of May is 5 May.
+_RANKS = re.compile(
+    rf"(?:st|nd|rd|th)\b(?! (?:of )?(?:{'|'.join(sorted({name[:3].capitalize() for name in _MONTHS}))}))"
+)
 FULL_MONTHS = {
     short.capitalize(): full.capitalize() for full, *shorts in map(str.split, _TABLE["months"]) for short in shorts
 }
