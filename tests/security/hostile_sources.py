@@ -66,7 +66,7 @@ def hostile_sources():
     yield "nested_tables.docx", _word(_nested(300))
     yield "paragraphs.docx", _word(*(_paragraph("x") for _ in range(20_000)))
     yield "brackets.md", (f"{TEXT}\n\n" + "# " + "[" * 200 + "\n" + "[a](" * 100_000).encode()
-    yield "rules.md", (f"{TEXT}\n\n" + "a\n=\n" * 60_000).encode()
+    yield "rules.md", (f"{TEXT}\n\n" + "a\n=\n" * 30_000).encode()
     yield "fences.md", (f"{TEXT}\n\n" + "```\n" * 200_000).encode()
     yield "spaces.txt", (TEXT + " " * 1_000_000 + "x").encode()
     yield "one_word.txt", (TEXT + " " + "x" * 1_000_000).encode()

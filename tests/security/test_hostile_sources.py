@@ -1,11 +1,11 @@
 """No file that somebody uploads holds or fills the process that answers questions."""
 
-import time
 from functools import cache
 
 import pytest
 from haystack.dataclasses import ByteStream
 from tests.doubles.epub_builder import chapter
+from tests.doubles.processor_time import assert_grows_with_length
 from tests.security.hostile_sources import TEXT, hostile_sources, page_of_notes
 
 from shiguan.ingest import conversion
@@ -42,14 +42,15 @@ def test_what_took_time_squared_is_read_in_a_moment(reading, name, monkeypatch):
 
 
 def test_notes_are_placed_in_time_that_grows_with_their_number():
-    seconds = []
-    for count in (1_000, 8_000):
+    def page(count):
         root, _ = parse_xhtml(chapter(page_of_notes(count)).encode())
-        file, started = BookFile("page.xhtml", 0, root, cfi="/6/2!"), time.thread_time()
-        index = NoteIndex([file], lambda _, href: ("page.xhtml", href[1:]))
-        seconds.append(time.thread_time() - started)
-        assert len(index.notes) == count
-    assert seconds[1] < 18 * seconds[0]  # 26 where what comes before each note is looked through
+        return BookFile("page.xhtml", 0, root, cfi="/6/2!")
+
+    def index(file):
+        return NoteIndex([file], lambda _, href: ("page.xhtml", href[1:]))
+
+    assert len(index(page(4_000)).notes) == 4_000
+    assert_grows_with_length(index, page, 4_000)
 
 
 @pytest.mark.slow
