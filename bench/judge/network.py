@@ -10,7 +10,7 @@ import torch.nn.functional as F  # noqa: N812 - its usual name
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from shiguan.models.judge import APART, DEPTH, SCALE
+from shiguan.models.adapter import APART, DEPTH, SCALE
 from shiguan.models.weights import Weights, unpack_blocks
 
 RANK = 16

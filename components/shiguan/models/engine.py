@@ -176,6 +176,27 @@ def session_of(graph: Path | bytes) -> Any:
     )
 
 
+class Embeddings:
+    """The vectors of words and of places, which stay outside of the graphs."""
+
+    def __init__(self, weights: Weights) -> None:
+        self._marks = weights.start_id, weights.end_id
+        self._words = weights.blocks("emb.word", DIMENSIONS)
+        # The second kind of token, the other text of a pair, never occurs.
+        kind = weights.floats("emb.type")[:DIMENSIONS]
+        self._places = weights.floats("emb.pos").reshape(-1, DIMENSIONS) + kind
+
+    def words(self, pieces: Sequence[int]) -> NDArray[np.float32]:
+        """Return the vectors of a text's pieces, between those of start and end. Shape: (pieces + 2, 384)."""
+        start, end = self._marks
+        return unpack_blocks(self._words[[start, *pieces, end]])
+
+    def placed(self, words: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the vectors of a text's words with those of their places added."""
+        there: NDArray[np.float32] = words + self._places[: len(words)]
+        return there
+
+
 class E5Encoder:
     """
     Turns texts into unit vectors of 384; two texts mean much the same where their product is near 1.
@@ -193,12 +214,9 @@ class E5Encoder:
         path = weights_file()
         # First, since it checks the weights; whatever reads them afterwards reads what is expected.
         graph = made_file("encoder.onnx", path, lambda: EncoderGraph(Weights(path)).content())
-        self._weights = weights = Weights(path)
-        self._tokenizer = tokenizer()
-        self._words = weights.blocks("emb.word", DIMENSIONS)
-        # The second kind of token, the other text of a pair, never occurs.
-        kind = weights.floats("emb.type")[:DIMENSIONS]
-        self._positions = weights.floats("emb.pos").reshape(-1, DIMENSIONS) + kind
+        weights = Weights(path)
+        self._longest = weights.positions - 2
+        self._tokenizer, self._embeddings = tokenizer(), Embeddings(weights)
         self._session = session_of(graph)
         # What making it took, as much again, glibc keeps for itself until it is asked; others have no such call.
         with suppress(AttributeError, OSError, TypeError):
@@ -209,8 +227,8 @@ class E5Encoder:
         windows = []
         owners = []
         for owner, ids in enumerate(self._tokenizer.tokens([f"{kind}: {text}" for text in texts])):
-            for at in range(0, len(ids), self._weights.positions - 2):
-                windows.append(ids[at : at + self._weights.positions - 2])
+            for at in range(0, len(ids), self._longest):
+                windows.append(ids[at : at + self._longest])
                 owners.append(owner)
         vectors = np.zeros((len(texts), DIMENSIONS), np.float32)
         for owner, window in zip(owners, windows, strict=True):
@@ -222,7 +240,7 @@ class E5Encoder:
         """Return the place of each token of a text, in code points, and its unit vector. Shape: (tokens, 384)."""
         pieces = self._tokenizer.pieces(text)
         prefix = [piece for piece, *_ in self._tokenizer.pieces("passage:")]
-        most = self._weights.positions - 2 - len(prefix)
+        most = self._longest - len(prefix)
         read = [np.zeros((0, DIMENSIONS), np.float32)]
         for at in range(0, len(pieces), most):
             window = [piece for piece, *_ in pieces[at : at + most]]
@@ -236,8 +254,7 @@ class E5Encoder:
         return mean
 
     def _read(self, window: list[int]) -> NDArray[np.float32]:
-        ids = [self._weights.start_id, *window, self._weights.end_id]
-        embeddings = unpack_blocks(self._words[ids]) + self._positions[: len(ids)]
+        embeddings = self._embeddings.placed(self._embeddings.words(window))
         (tokens,) = self._session.run(None, {"embeddings": embeddings[None]})
         read: NDArray[np.float32] = tokens[0]
         return read

@@ -1,27 +1,20 @@
 """Judges whether a passage supports a claim or answers a question: multilingual-e5-small with a low-rank adapter."""
 
-import hashlib
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from io import BytesIO
 from pathlib import Path
 from typing import Any, ClassVar
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shiguan.errors import ModelMissingError
-from shiguan.models.engine import EncoderGraph, session_of
+from shiguan.models.adapter import APART, DEPTH, AdaptedWeights, Adapter, Array, gelu
+from shiguan.models.engine import Embeddings, EncoderGraph, session_of
 from shiguan.models.token_counter import tokenizer
-from shiguan.models.weights import DIMENSIONS, Weights, made_file, unpack_blocks, weights_file
+from shiguan.models.weights import DIMENSIONS, Weights, made_file, weights_file
 
-APART, DEPTH = 4, 9
-"""The layers that read every text by itself, which stay as they are packaged, and all that are used."""
-SCALE = 2.0
-"""What the product of an adapter's two matrices is multiplied by."""
 JUDGED = frozenset({"en", "zh"})
 """The languages of which enough was learned."""
 ADAPTER = Path(__file__).with_name("judge.npz")
@@ -33,7 +26,6 @@ _LONGEST_CLAIM = 512
 _HIDDEN_FROM = -1e4
 """Added to an attention's logit where a token must not see another."""
 
-Array = NDArray[np.float32]
 Pieces = Sequence[tuple[int, int, int]]
 
 
@@ -91,25 +83,6 @@ class Reading:
 
 
 _NOTHING_SAID = Verdict(0.0, 1.0, 0.0)
-
-
-class AdaptedWeights(Weights):
-    """The packaged weights with an adapter merged into them (Hu et al. 2021, LoRA, arXiv 2106.09685)."""
-
-    def __init__(self, path: Path, adapter: Mapping[str, Array]) -> None:
-        super().__init__(path)
-        self.adapter = adapter
-
-    def floats(self, name: str) -> Array:
-        """Return a tensor of float32, the adapter's where it has one."""
-        return self.adapter[name] if name in self.adapter else super().floats(name)
-
-    def matrix(self, name: str) -> Array:
-        """Return a matrix of a layer, with the adapter's product added."""
-        matrix = super().matrix(name)
-        if name + ".up" in self.adapter:
-            matrix += SCALE * (self.adapter[name + ".up"] @ self.adapter[name + ".down"])
-        return matrix
 
 
 class JudgeGraph(EncoderGraph):
@@ -174,15 +147,11 @@ class Judge:
 
     def __init__(self, graph: type[JudgeGraph] = JudgeGraph, adapter: Path = ADAPTER) -> None:
         path = weights_file()
-        self._adapter, mark = _adapter(adapter)
+        self._adapter = read = Adapter(adapter)
         made = made_file(
-            f"judge-{graph.__name__}-{mark}.onnx", path, lambda: graph(AdaptedWeights(path, self._adapter)).content()
+            f"judge-{graph.__name__}-{read.mark}.onnx", path, lambda: graph(AdaptedWeights(path, read.values)).content()
         )
-        self._weights = weights = Weights(path)
-        self._tokenizer = tokenizer()
-        self._words = weights.blocks("emb.word", DIMENSIONS)
-        kind = weights.floats("emb.type")[:DIMENSIONS]
-        self._positions = weights.floats("emb.pos").reshape(-1, DIMENSIONS) + kind
+        self._tokenizer, self._embeddings = tokenizer(), Embeddings(Weights(path))
         self._session = session_of(made)
 
     def answer(self, question: str, passage: str) -> Reading:
@@ -224,29 +193,27 @@ class Judge:
         read = self._beside(claim[:, 0].tolist(), passage, "of_claim")
         unsupported = 1 / (1 + np.exp(-read.unsupported))
         spans = [Word(int(a), int(b), float(p)) for (_, a, b), p in zip(claim, unsupported, strict=True)]
-        supported, not_said, contradicted = map(float, _softmax(self._head("verdict", read.pooled)))
+        supported, not_said, contradicted = map(float, _softmax(self._adapter.head("verdict", read.pooled)))
         return Verdict(supported, not_said, contradicted, tuple(spans))
 
     def _beside(self, text: list[int], passage: Pieces, mark: str) -> Beside:
         """Read a text, as tokens, beside a passage; the mark says what it is."""
-        start, end = self._weights.start_id, self._weights.end_id
-        said, beside = [start, *(piece for piece, *_ in passage), end], [start, *text, end]
-        words = unpack_blocks(self._words[said + beside])
-        places = np.concatenate([self._positions[: len(said)], self._positions[: len(beside)]])
-        is_beside = np.arange(len(words)) >= len(said)
+        said, beside = map(self._embeddings.words, ([piece for piece, *_ in passage], text))
+        embeddings = np.concatenate([self._embeddings.placed(said), self._embeddings.placed(beside)])
+        is_beside = np.arange(len(embeddings)) >= len(said)
         own = np.where(is_beside[:, None] == is_beside, np.float32(0), np.float32(_HIDDEN_FROM))
         both = np.where(is_beside[:, None] | (mark == "of_question"), np.float32(0), own)
         alone, read = self._session.run(
             None,
             {
-                "embeddings": (words + places)[None],
+                "embeddings": embeddings[None],
                 "own": own[None, None],
                 "both": both[None, None],
-                "mark": (is_beside[:, None] * self._adapter[mark])[None].astype(np.float32),
+                "mark": (is_beside[:, None] * self._adapter.values[mark])[None].astype(np.float32),
             },
         )
         at = len(said)
-        return self._laid_beside(*((x[:at], x[at:]) for x in (words, alone[0], read[0])))
+        return self._laid_beside((said, beside), *((x[:at], x[at:]) for x in (alone[0], read[0])))
 
     def _laid_beside(self, words: tuple[Array, Array], alone: tuple[Array, Array], read: tuple[Array, Array]) -> Beside:
         """
@@ -256,32 +223,24 @@ class Judge:
         the layers that read each text by itself make of them.
         """
         likeness = [_unit(text) @ _unit(passage[1:-1]).T for passage, text in (words, alone)]
-        sharpness = self._adapter["sharpness"]
+        sharpness = self._adapter.values["sharpness"]
         logits = sharpness[0] * likeness[0] + sharpness[1] * likeness[1]
         weights = _softmax(logits)
         passage, text = read[0][1:-1], read[1]
         beside, beside_alone = weights @ passage, weights @ alone[0][1:-1]
         nearest = [one.max(1, keepdims=True) for one in likeness]
         features = [text, beside, np.abs(text - beside), np.abs(alone[1] - beside_alone), *nearest]
-        inner = _gelu(self._linear("words_in", np.concatenate(features, 1)))[1:-1]
-        wrong = self._linear("words_out", inner)[:, 0]
+        inner = gelu(self._adapter.linear("words_in", np.concatenate(features, 1)))[1:-1]
+        wrong = self._adapter.linear("words_out", inner)[:, 0]
         a, b = (_unit(one.mean(0)) * np.float32(DIMENSIONS**0.5) for one in (text[1:-1], passage))
         worst = [inner.max(0), inner.mean(0), [wrong.max(), wrong.mean()]]
         pooled = np.concatenate([text[0], a, b, np.abs(a - b), a * b, *worst]).astype(np.float32)
         asked = _softmax(logits[1:-1].T) @ text[1:-1]
         nearest = [one[1:-1].max(0)[:, None] for one in likeness]
-        sought = passage * self._linear("sought", text[0])
-        answers = self._head("place", np.concatenate([passage, asked, np.abs(passage - asked), sought, *nearest], 1))
-        return Beside(pooled, wrong, answers[:, 0], -float(self._head("answer", pooled)[0]))
-
-    def _head(self, name: str, inputs: Array) -> Array:
-        """Apply one of the adapter's heads."""
-        return self._linear(f"{name}_out", _gelu(self._linear(f"{name}_in", inputs)))
-
-    def _linear(self, name: str, inputs: Array) -> Array:
-        result: Array = inputs @ self._adapter[name + ".w"].T + self._adapter[name + ".b"]
-        return result
-
+        sought = passage * self._adapter.linear("sought", text[0])
+        features = [passage, asked, np.abs(passage - asked), sought, *nearest]
+        answers = self._adapter.head("place", np.concatenate(features, 1))
+        return Beside(pooled, wrong, answers[:, 0], -float(self._adapter.head("answer", pooled)[0]))
 
 def _windows(pieces: Pieces, size: int) -> Iterator[Pieces]:
     for at in range(0, max(1, len(pieces) - _OVERLAP), size - _OVERLAP):
@@ -297,29 +256,6 @@ def _softmax(logits: Array) -> Array:
     powers: Array = np.exp(logits - logits.max(-1, keepdims=True))
     powers /= powers.sum(-1, keepdims=True)
     return powers
-
-
-def _gelu(x: Array) -> Array:
-    """Multiply by the normal distribution, as Abramowitz and Stegun 1964, formula 7.1.26, have it to 1.5e-7."""
-    t = 1 / (1 + 0.3275911 * np.abs(x) / np.sqrt(2))
-    series = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))))
-    half = 0.5 * series * np.exp(-(x**2) / 2)
-    result: Array = (x * np.where(x > 0, 1 - half, half)).astype(np.float32)
-    return result
-
-
-def _adapter(path: Path) -> tuple[dict[str, Array], str]:
-    """Read the adapter, and give the beginning of its hash."""
-    try:
-        content = path.read_bytes()
-        mark = hashlib.sha256(content).hexdigest()[:12]
-        with np.load(BytesIO(content)) as stored:
-            return {name: stored[name].astype(np.float32) for name in stored.files}, mark
-    except (OSError, ValueError, BadZipFile) as error:
-        raise ModelMissingError(
-            f"The judge's weights `{path}` cannot be read ({error}); they are part of the package. Install it again "
-            "with `pip install --force-reinstall shiguan`."
-        ) from error
 
 
 _loading = threading.Lock()
