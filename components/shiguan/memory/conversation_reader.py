@@ -13,7 +13,7 @@ from haystack.dataclasses import ChatMessage
 from shiguan.conversations import ConversationStore, SummaryNode, Turn, as_messages
 from shiguan.errors import StoreError
 from shiguan.llm.calls import Outcome, warm_up_generator
-from shiguan.llm.prompt_rendering import clean_history
+from shiguan.llm.prompts import clean_history
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.memory.earlier_turns import (
     EarlierTurns,

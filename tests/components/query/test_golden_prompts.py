@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from shiguan.llm.prompt_rendering import render_prompt
+from shiguan.llm.prompts import render_prompt
 
 GOLDEN = Path(__file__).parent / "golden"
 HISTORY = [{"role": "user", "text": "A?"}, {"role": "assistant", "text": "B."}]
