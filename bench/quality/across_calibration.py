@@ -37,7 +37,7 @@ from bench.quality.answer_bench import Bench, Case, Observation, calibration_opt
 from bench.quality.retrieval_bars import BOOKS
 from examples.build_book import build_book
 
-from shiguan.answer.answerability import CLOSEST_BELOW, FITTED, FITTED_ACROSS, Calibration, Signals
+from shiguan.answer.answerability_gate import CLOSEST_BELOW, FITTED, FITTED_ACROSS, Calibration, Signals
 from shiguan.evaluation.json_lines import read_json_lines
 
 XQUAD, BILINGUAL, SETS_APART = "one language", "bilingual", "another set, one language"

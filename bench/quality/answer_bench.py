@@ -14,7 +14,7 @@ from bench.quality.public_sets import DATA, is_missing
 from bench.quality.retrieval_bars import BOOKS, stamped_folder
 from haystack import Document
 
-from shiguan.answer.answerability import Signals, highest_probability, signals_of
+from shiguan.answer.answerability_gate import Signals, highest_probability, signals_of
 from shiguan.answer.quotations import quotations
 from shiguan.engine.runner import Runner
 from shiguan.evaluation.json_lines import read_json_lines

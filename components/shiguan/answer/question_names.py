@@ -8,8 +8,7 @@ from typing import Any
 from haystack import Document
 from haystack.document_stores.types import DocumentStore
 
-from shiguan.answer.answerability import MOST_QUOTED
-from shiguan.reading.passage import Passage, words_of
+from shiguan.reading.passage import MOST_QUOTED, Passage, words_of
 from shiguan.reading.text import read_text
 from shiguan.tenants import TermStore
 from shiguan.text.dictionary import dictionary_words

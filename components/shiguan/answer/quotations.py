@@ -11,12 +11,12 @@ from typing import Any
 
 from haystack import Document, logging
 
-from shiguan.answer.answerability import MOST_QUOTED, NEITHER, ODDS_SHARE
+from shiguan.answer.answerability_gate import NEITHER, ODDS_SHARE
 from shiguan.claims.citations import cited_place
 from shiguan.errors import ModelMissingError
 from shiguan.llm.source_blocks import neutral_attribute
 from shiguan.models.judge import JUDGED, Reading, judge
-from shiguan.reading.passage import Passage
+from shiguan.reading.passage import MOST_QUOTED, Passage
 from shiguan.reading.question import Question, read_question
 from shiguan.reading.text import Text, note_spans, read_text
 from shiguan.resources import read_patterns

@@ -6,7 +6,7 @@ import pytest
 from haystack import Document
 from tests.doubles.found_passage import FIRST, QUERY, passage
 
-from shiguan.answer.answerability import NEITHER
+from shiguan.answer.answerability_gate import NEITHER
 from shiguan.answer.citation_extractor import CitationExtractor
 from shiguan.answer.question_names import absent_names
 from shiguan.answer.quotations import judged_quotations
