@@ -17,11 +17,10 @@ from shiguan.errors import ModelMissingError
 from shiguan.llm.source_blocks import neutral_attribute
 from shiguan.models.judge import JUDGED, Reading, judge
 from shiguan.reading.passage import MOST_QUOTED, Passage
-from shiguan.reading.question import Question, read_question
+from shiguan.reading.question import AskedChapter, Question, read_question
 from shiguan.reading.text import Text, note_spans, read_text
 from shiguan.resources import read_patterns
 from shiguan.text.languages import fold_han
-from shiguan.text.library_questions import AskedChapter
 from shiguan.text.names import written_in_han
 from shiguan.text.passages import similarity, touched_by
 from shiguan.text.places import place_of

@@ -21,8 +21,8 @@ from shiguan.errors import RefusedError, SourceError, error_behind
 from shiguan.ingest.conversion import Conversion
 from shiguan.ingest.passage_writer import delete_passages
 from shiguan.llm.run import raise_if_cancelled
+from shiguan.reading.question import AskedChapter
 from shiguan.tenants import MAX_FILTER_VALUES, of_tenant, where
-from shiguan.text.library_questions import AskedChapter
 from shiguan.text.passages import SharedDocument
 
 logger = logging.getLogger(__name__)
