@@ -13,9 +13,8 @@ from shiguan.reading.text import Text, kept, memory, read_text
 from shiguan.resources import read_patterns
 from shiguan.text.dates import find_dates
 from shiguan.text.dictionary import Translations, translated_terms, translations
-from shiguan.text.english_numbers import ORDINALS
 from shiguan.text.languages import detect_language, fold_han, has_han, search_weights
-from shiguan.text.quantities import Quantity, numeral, quantities
+from shiguan.text.quantities import ORDINALS, Quantity, numeral, quantities
 from shiguan.text.terms import has_subject, is_wide, question_weights, terms
 from shiguan.text.times import When, western_of
 

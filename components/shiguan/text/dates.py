@@ -5,9 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from shiguan.text.english_numbers import ORDINALS
 from shiguan.text.languages import fold_han
-from shiguan.text.quantities import numeral
+from shiguan.text.quantities import ORDINALS, numeral
 from shiguan.text.reigns import (
     LONGEST_NAME,
     Reign,
