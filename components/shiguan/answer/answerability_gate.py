@@ -1,8 +1,4 @@
-"""
-Passes a question to the language model only if something was found, and estimates how likely that holds the answer.
-
-The estimate is one calibrated probability for all modes.
-"""
+"""Passes a question to the model only if something was found, and estimates how likely that holds the answer."""
 
 import math
 import re

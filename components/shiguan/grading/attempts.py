@@ -23,10 +23,7 @@ class Attempt:
     """
     One round of the loop of `precise`: what its stages take from outside the loop, and the results of earlier rounds.
 
-    It is passed between the components, so that one set of them serves many questions at once. `queries` are searched
-    in this round, `question` is the user's own; `documents` are passages of earlier rounds to read again, `messages`
-    the beginning of the prompt and `shown` the passages in it; `feedback` is for the generator, `best` the best answer
-    so far.
+    `queries` are searched now, `question` is the user's own, `documents` are read again, `shown` are in `messages`.
     """
 
     question: str
@@ -56,11 +53,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class GradedAnswer:
-    """
-    The reply of one round, with what the local check and then the judge found.
-
-    The grade is empty without an `AnswerGrader`.
-    """
+    """The reply of one round, with what the local check and then the `AnswerGrader`, if there is one, found."""
 
     reply: ChatMessage
     question: str

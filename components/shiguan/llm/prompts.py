@@ -1,9 +1,4 @@
-"""
-The prompts that ship with Shiguan, their layers, profiles, examples and not-found sentences, and how they are filled.
-
-Rendering is strict: sandboxed, every variable required, values never rendered as templates. The history of a
-conversation is cleaned for prompts.
-"""
+"""The prompts that ship with Shiguan, their layers, profiles, examples and not-found sentences, and their rendering."""
 
 import json
 import os
@@ -343,12 +338,7 @@ _LONGEST_ROLE = 20
 def clean_history(
     history: Iterable[ChatMessage | Mapping[str, Any]] | None, *, max_turns: int = 20
 ) -> tuple[list[ChatMessage], list[str]]:
-    """
-    Keep the messages of user and assistant, made harmless, and return warnings of what was dropped.
-
-    System and tool messages come from outside and could carry instructions. Only the last `max_turns` messages are
-    kept, and of a long one its beginning and its end, without a warning.
-    """
+    """Keep the last messages of user and assistant, made harmless and short, and warn of what was dropped."""
     kept: list[ChatMessage] = []
     dropped: Counter[str] = Counter()
     for turn in history or []:

@@ -22,12 +22,9 @@ _IN_INTEGERS = 4
 
 class EncoderGraph:
     """
-    The encoder as a graph: of embedded words it makes token vectors. Shape of both: (1, tokens, 384).
+    The encoder (BERT, Devlin et al. 2019) as a graph: of embedded words it makes token vectors, both (1, tokens, 384).
 
-    It is that of BERT (Devlin et al. 2019, https://arxiv.org/abs/1810.04805): in each layer attention, then two
-    matrices, each added to what came in. The word embeddings stay outside (see `engine.py`). All products are those of
-    8-bit integers; each place has the quickest of three ways that keeps the vectors near to those of float32
-    (docs/decisions/0011-embedder.md has what each costs).
+    Of three ways to multiply 8-bit integers each place has the quickest that keeps vectors near (docs/decisions/0011).
     """
 
     inputs: ClassVar[dict[str, list[Any]]] = {}
@@ -92,12 +89,7 @@ class EncoderGraph:
         )
 
     def linear_by_dimension(self, inputs: str, name: str, normalization: str) -> str:
-        """
-        Multiply inputs that a layer normalization gave, each dimension divided by its usual size there.
-
-        The matrix is multiplied by the same sizes: Xiao et al. 2023, SmoothQuant, equation 3,
-        https://arxiv.org/abs/2211.10438; what they measure on examples, the normalization's own weights say.
-        """
+        """Multiply normalized inputs, each dimension divided by its usual size (SmoothQuant, Xiao et al. 2023)."""
         factors, shifts = (self.weights.floats(normalization + end) for end in (".w", ".b"))
         sizes = np.sqrt(factors**2 + shifts**2)
         divided = self.node("Mul", inputs, self.constant(name + ".sizes", 1 / sizes))
@@ -178,15 +170,10 @@ def session_of(graph: Path | bytes) -> Any:
 
 class E5Encoder:
     """
-    Turns texts into unit vectors of 384; two texts mean much the same where their product is near 1.
+    Turns texts into unit vectors of 384 (Wang et al. 2024, Multilingual E5, arXiv 2402.05672), safe for many threads.
 
-    The model was trained with `query: ` before questions and `passage: ` before what answers them (Wang et al. 2024,
-    Multilingual E5 Text Embeddings, https://arxiv.org/abs/2402.05672). A text of more than 512 tokens is read in
-    windows; its vector is the mean of theirs, weighed by their tokens. An empty text has the vector of its prefix.
-
-    Every window goes through the model alone: on one core that is as quick as any batch, since nothing is padded, and
-    the vector of a text does not depend on its company. Many cores are used by windows side by side. Safe to use from
-    many threads. Get the process's by `engine`.
+    A text of more than 512 tokens is read in windows, whose mean it has. Every window is read alone, so that the vector
+    of a text does not depend on its company.
     """
 
     def __init__(self) -> None:

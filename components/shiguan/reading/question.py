@@ -265,12 +265,7 @@ def date_weights(asked: AskedTimes) -> dict[str, float]:
 
 
 def years_between(text: str) -> tuple[int, int]:
-    """
-    Read the years that a filter allows: `755`, `755..763`, `140 BC..87 BC`, `天宝十四载..广德元年`.
-
-    :raises RefusedError: If an end is not a date, does not exist or may be of several dynasties, if the ends are of two
-        calendars, or the first is later than the last.
-    """
+    """Read the years that a filter allows: `755`, `755..763`, `140 BC..87 BC`; `RefusedError` where they are none."""
     ends = [end.strip() for end in unicodedata.normalize("NFKC", text).split("..")]
     try:
         if len(ends) > 2 or not all(ends):

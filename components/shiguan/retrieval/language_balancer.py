@@ -130,12 +130,7 @@ _FIELDS = ["id", "parent_id", "tenant_id", "source_id", "start", "end", "positio
 def prefer_dates(
     query: str, documents: list[Document], store: DocumentStore, filters: dict[str, Any] | None
 ) -> list[Document]:
-    """
-    Put passages of the time that a question names before others, and add those that are found only by their time.
-
-    They are added where the question asks only about a time: 《资治通鉴》在建元元年正月记载了什么？ Nothing changes for
-    a library that was ingested before times were stored.
-    """
+    """Put passages of the time that a question names first; where it asks for nothing else, find more by it."""
     asked = read_question(query).times
     if not asked.times:
         return documents

@@ -130,11 +130,7 @@ def _all_wade_giles(word: str) -> bool:
 
 
 def _wade_giles(syllable: str, text: str) -> tuple[str, ...]:
-    """
-    Read a syllable of Wade-Giles as pinyin; a text without aspiration marks or without ü may have left them out.
-
-    Syllables are separated by hyphens, so that English words are rarely read: Hitchin is not hi-tchin.
-    """
+    """Read a syllable of Wade-Giles as pinyin; a text without aspiration marks or without ü may have left them out."""
     found = _WADE_GILES.fullmatch(syllable)
     if not found or (found[2] and found[1] not in _BREATHS) or found[3] in _PINYIN_ALONE:
         return ()

@@ -88,12 +88,7 @@ def names_in_library(question: str, store: DocumentStore, filters: dict[str, Any
 
 
 def other_name_weights(pairs: Iterable[Pair]) -> dict[str, float]:
-    """
-    Weight the terms of other names.
-
-    A person's full name is searched as if the question had it. Another name counts half, or the passage that introduces
-    the person would come before what is asked; and its single characters, which are words elsewhere, do not count.
-    """
+    """Weight the terms of other names: full names as those of the question, others half and without characters."""
     weights: dict[str, float] = {}
     for _, other in pairs:
         person = has_han(other) and _ALONE.fullmatch(fold_han(other))

@@ -159,13 +159,7 @@ class Quantity:
 
 
 def quantities(text: str) -> list[Quantity]:
-    """
-    Find the numbers and dates of a text.
-
-    Reads Arabic digits with separators and scales (`1.5 million`, `3万`), English number words and months, Chinese
-    numerals (二十三万, 一九四九), and Chinese era years (天寶十四載 is 755). Vague words (一, "one", "several") and
-    words with a numeral in them (十分重要, 退伍军人, 參軍) are not quantities.
-    """
+    """Find the numbers and dates of a text; vague words (一, "several"), and words such as 十分重要, are none."""
     plain = _NO_NUMBER.sub(lambda word: "_" * len(word[0]), text).translate(_FOLD)
     taken = [False] * len(plain)
     found: list[Quantity] = []
