@@ -132,11 +132,7 @@ XQUAD = tuple(f"xq_{language}" for language in "en zh ar de el es hi ro ru th tr
 
 @dataclass(frozen=True)
 class Question:
-    """
-    A question with its passage, and the answer's place in it; 0 and 0 where the passage does not answer it.
-
-    :param parallel: The same of a question and its translations.
-    """
+    """A question with its passage, and the answer's place in it; 0 and 0 where the passage does not answer it."""
 
     set: str
     text: str

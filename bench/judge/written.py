@@ -22,16 +22,7 @@ STORIES = "childrens-literature"
 
 @dataclass(frozen=True)
 class Written:
-    """
-    What was written on one passage.
-
-    :param group: What the passage is of; those of one group may say what the others do.
-    :param true: Sentences that follow from it.
-    :param false: Sentences that it contradicts, or that are not as it says.
-    :param unsaid: Sentences that it neither says nor denies.
-    :param asked: Questions that it answers, with the words that do.
-    :param unasked: Questions that it does not answer.
-    """
+    """What was written on one passage: sentences true, false and unsaid of it, and questions that it answers or not."""
 
     id: str
     group: str

@@ -59,14 +59,7 @@ CHANGED = 0.05
 
 @dataclass(frozen=True)
 class Line:
-    """
-    One line of the table.
-
-    :param name: What was measured.
-    :param value: The number with its interval.
-    :param bar: What must be reached, in words; empty for none.
-    :param passed: Whether it was.
-    """
+    """One line of the table."""
 
     name: str
     value: Estimate

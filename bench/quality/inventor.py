@@ -166,8 +166,6 @@ def put_in(pipeline: Any, model: ScriptedModel) -> str:
     Put the scripted model in the place of the generator, and silence every other one.
 
     The generator is the stage that takes `messages` and gives `replies` and stands before the one that gives `answers`.
-
-    :returns: The name of the stage.
     """
     nodes, edges = pipeline.graph.nodes, pipeline.graph
     ends = {

@@ -100,12 +100,6 @@ class Retrieval:
         parents: list[Document] = fetcher.run(documents=children, filters=self._filters, top_k=DEPTH)["documents"]
         return parents
 
-    def children(self) -> list[Document]:
-        """Give every child of the library."""
-        store = self._pipeline.get_component("bm25_retriever").document_store
-        children: list[Document] = store.filter_documents(self._filters)
-        return children
-
     def close(self) -> None:
         """Free the folder."""
         self._pipeline.get_component("bm25_retriever").document_store.close()

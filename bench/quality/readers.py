@@ -62,16 +62,7 @@ _ASKING = frozenset(
 
 @dataclass(frozen=True)
 class ReaderCase:
-    """
-    A question for the reader.
-
-    :param id: Its id.
-    :param group: What it is told apart by in tables.
-    :param text: The question.
-    :param sides: Sentences that answer, by side; none where nothing does.
-    :param translation: The question in the other language, where it is known.
-    :param history: The turns before it.
-    """
+    """A question for the reader."""
 
     id: str
     group: str

@@ -24,13 +24,7 @@ class Row:
 
 
 def auroc(positive: Sequence[float], negative: Sequence[float]) -> float:
-    """
-    Give the area under the ROC curve.
-
-    :param positive: Scores that should be high.
-    :param negative: Scores that should be low.
-    :returns: The chance that one of the first is above one of the second, ties counting half; 0.5 without either.
-    """
+    """Give the area under the ROC curve."""
     if not positive or not negative:
         return 0.5
     ranked = sorted([(score, 1) for score in positive] + [(score, 0) for score in negative])
@@ -50,12 +44,7 @@ def auroc(positive: Sequence[float], negative: Sequence[float]) -> float:
 
 
 def table(rows: Iterable[Row]) -> str:
-    """
-    Write the table in Markdown.
-
-    :param rows: Its rows.
-    :returns: The table.
-    """
+    """Write the table in Markdown."""
     lines = ["| what | cases | value | bar | half B | token overlap |", "|---|---:|---:|---:|---:|---:|"]
     for row in rows:
         bar = f"≥ {row.at_least:g}" if row.at_least is not None else f"≤ {row.at_most:g}" if row.at_most else ""

@@ -123,15 +123,7 @@ def stage_clocks() -> Iterator[dict[str, float]]:
 
 
 def ingest(book: Path, folder: Path, warm_up: Path, *, words_only: bool) -> tuple[dict[str, float], float, list[Any]]:
-    """
-    Put a book into an empty library.
-
-    :param book: the book to measure.
-    :param folder: the data folder.
-    :param warm_up: a small book that goes in first, under another tenant, so that no import is counted.
-    :param words_only: whether to leave the embedding out.
-    :returns: CPU seconds by stage, CPU seconds of the whole run, the children.
-    """
+    """Put a book into an empty library."""
     from shiguan import load_pipeline
     from shiguan.stores.embedded.shards import close_all_shards
 

@@ -93,7 +93,7 @@ class QuestionSet:
 
 def read_golden_set(path: Path) -> QuestionSet:
     """
-    Read a golden set, as docs/evaluation.md has it; a question for which nothing could be right is refused.
+    Read a golden set, as docs/answers.md has it; a question for which nothing could be right is refused.
 
     The queries of a retrieval set can be read as they are.
     """
