@@ -11,8 +11,7 @@ from haystack.document_stores.types import DocumentStore
 from shiguan.reading.passage import highest_cosines
 from shiguan.reading.question import AskedTimes, Question, read_question
 from shiguan.tenants import LibraryStore, TermStore, all_of, during, require_filters
-from shiguan.text.names import heard_names
-from shiguan.text.other_names import names_in_library
+from shiguan.text.names import heard_names, names_in_library
 from shiguan.text.passages import SharedDocument, rescored
 from shiguan.text.terms import covered, terms
 from shiguan.text.times import When, times_in
