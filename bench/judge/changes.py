@@ -10,8 +10,8 @@ from itertools import chain, pairwise
 from pathlib import Path
 
 import yaml
-from bench.judge.synonyms import synonyms_en, synonyms_zh, words_zh
 
+from bench.judge.synonyms import synonyms_en, synonyms_zh, words_zh
 from shiguan.text.name_forms import capitalised_words
 
 SUPPORTED, NOT_SAID, CONTRADICTED, NOT_SUPPORTED = 0, 1, 2, 3

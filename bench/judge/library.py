@@ -22,15 +22,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from haystack import Document
+
+from bench.judge import sets
 from bench.judge.retrieved import chapter_files, sentences_around
 from bench.judge.written import Written, written
 from bench.quality.answer_bench import NEAREST, READ, Bench, Case
 from bench.quality.public_sets import DATA
 from bench.quality.retrieval_bars import BOOKS
 from bench.quality.rows import auroc
-from haystack import Document
-
-from bench.judge import sets
 from shiguan.answer.answerability_gate import CLOSEST_BELOW, NEITHER, ODDS_SHARE, probability
 from shiguan.answer.quotations import marked_where_read, quotations
 from shiguan.evaluation.provenance import TENANT

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.judge.changes import CONTRADICTED, HAN, NOT_SAID, SUPPORTED, frequent_han_names, latin_names
-from bench.quality.public_sets import read
 from lxml import etree
 
+from bench.judge.changes import CONTRADICTED, HAN, NOT_SAID, SUPPORTED, frequent_han_names, latin_names
+from bench.quality.public_sets import read
 from shiguan.text.names import SURNAMES
 from shiguan.text.sentences import sentence_spans
 

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.judge import sets
 from bench.judge.changes import HAN, NOT_SAID, NOT_SUPPORTED, SUPPORTED, Claim, Example
 from bench.quality.public_sets import read
-
-from bench.judge import sets
 from shiguan.text.sentences import sentence_spans
 
 WRITTEN = Path(__file__).with_name("written.jsonl.gz")

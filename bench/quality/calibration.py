@@ -25,15 +25,11 @@ words alone. The text goes between two marks of the file named by `--write`.
 """
 
 import math
-import os
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, fields, replace
 
-os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
-os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 from bench.quality.answer_bench import Bench, Case, Observation, calibration_options, parallel_cases, print_tables
 from bench.quality.retrieval_bars import BOOKS

@@ -28,7 +28,6 @@ gives half B by itself. The exit code is 1 if a bar is missed, 2 if there are no
 import argparse
 import itertools
 import json
-import os
 import random
 import re
 import sys
@@ -49,10 +48,6 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from shiguan.claims.claim_support import Weights
 
-os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
-os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-# A second thread on short texts only spins.
-os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 _WORD = re.compile(r"\w+")
 ALIGNMENTS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
