@@ -2,7 +2,7 @@
 
 import ctypes
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -168,7 +168,23 @@ def session_of(graph: Path | bytes) -> Any:
     )
 
 
-class E5Encoder:
+class GraphReader:
+    """What reads a graph that is made of the packaged weights: its session, the tokenizer and the tokens' vectors."""
+
+    def __init__(self, name: str, graph: Callable[[Path], EncoderGraph]) -> None:
+        path = weights_file()
+        # First, since it checks the weights; whatever reads them afterwards reads what is expected.
+        made = made_file(name, path, lambda: graph(path).content())
+        self._weights = weights = Weights(path)
+        self._tokenizer = tokenizer()
+        self._words = weights.blocks("emb.word", DIMENSIONS)
+        # The second kind of token, the other text of a pair, never occurs.
+        kind = weights.floats("emb.type")[:DIMENSIONS]
+        self._positions = weights.floats("emb.pos").reshape(-1, DIMENSIONS) + kind
+        self._session = session_of(made)
+
+
+class E5Encoder(GraphReader):
     """
     Turns texts into unit vectors of 384 (Wang et al. 2024, Multilingual E5, arXiv 2402.05672), safe for many threads.
 
@@ -177,16 +193,7 @@ class E5Encoder:
     """
 
     def __init__(self) -> None:
-        path = weights_file()
-        # First, since it checks the weights; whatever reads them afterwards reads what is expected.
-        graph = made_file("encoder.onnx", path, lambda: EncoderGraph(Weights(path)).content())
-        self._weights = weights = Weights(path)
-        self._tokenizer = tokenizer()
-        self._words = weights.blocks("emb.word", DIMENSIONS)
-        # The second kind of token, the other text of a pair, never occurs.
-        kind = weights.floats("emb.type")[:DIMENSIONS]
-        self._positions = weights.floats("emb.pos").reshape(-1, DIMENSIONS) + kind
-        self._session = session_of(graph)
+        super().__init__("encoder.onnx", lambda path: EncoderGraph(Weights(path)))
         # What making it took, as much again, glibc keeps for itself until it is asked; others have no such call.
         with suppress(AttributeError, OSError, TypeError):
             ctypes.CDLL(None).malloc_trim(0)

@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shiguan.errors import ModelMissingError
-from shiguan.models.engine import EncoderGraph, session_of
-from shiguan.models.token_counter import tokenizer
-from shiguan.models.weights import DIMENSIONS, Weights, made_file, unpack_blocks, weights_file
+from shiguan.models.engine import EncoderGraph, GraphReader
+from shiguan.models.weights import DIMENSIONS, Weights, unpack_blocks
 
 APART, DEPTH = 4, 9
 """The layers that read every text by itself, which stay as they are packaged, and all that are used."""
@@ -136,7 +135,7 @@ class Beside:
         return highest + float(np.log(np.exp(self.answers - highest).sum())) - self.nowhere
 
 
-class Judge:
+class Judge(GraphReader):
     """
     Judges claims and questions by passages; safe to use from many threads, and the same at every run.
 
@@ -144,17 +143,8 @@ class Judge:
     """
 
     def __init__(self, graph: type[JudgeGraph] = JudgeGraph, adapter: Path = ADAPTER) -> None:
-        path = weights_file()
         self._adapter, mark = _adapter(adapter)
-        made = made_file(
-            f"judge-{graph.__name__}-{mark}.onnx", path, lambda: graph(AdaptedWeights(path, self._adapter)).content()
-        )
-        self._weights = weights = Weights(path)
-        self._tokenizer = tokenizer()
-        self._words = weights.blocks("emb.word", DIMENSIONS)
-        kind = weights.floats("emb.type")[:DIMENSIONS]
-        self._positions = weights.floats("emb.pos").reshape(-1, DIMENSIONS) + kind
-        self._session = session_of(made)
+        super().__init__(f"judge-{graph.__name__}-{mark}.onnx", lambda path: graph(AdaptedWeights(path, self._adapter)))
 
     def answer(self, question: str, passage: str) -> Reading:
         """Read a passage, best a window of a few sentences, for a question."""
