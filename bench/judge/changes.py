@@ -10,8 +10,8 @@ from itertools import chain, pairwise
 from pathlib import Path
 
 import yaml
-from bench.judge.synonyms import synonyms_en, synonyms_zh, words_zh
 
+from bench.judge.synonyms import synonyms_en, synonyms_zh, words_zh
 from shiguan.text.name_forms import capitalised_words
 
 SUPPORTED, NOT_SAID, CONTRADICTED, NOT_SUPPORTED = 0, 1, 2, 3
@@ -40,15 +40,7 @@ _CLAUSE = re.compile("[，、；,;]")
 
 @dataclass(frozen=True)
 class Claim:
-    """
-    A sentence about a passage.
-
-    :param text: The sentence, or a question.
-    :param label: What the passage says of it.
-    :param wrong: Where it says what the passage does not, in code points; None where that is not known.
-    :param was: The places in the true sentence that were changed.
-    :param answer: Where the passage answers the question, in code points.
-    """
+    """A sentence or question about a passage; `wrong`, `was` and `answer` are places in code points, if known."""
 
     text: str
     label: int

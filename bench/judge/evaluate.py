@@ -31,13 +31,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+
+from bench.judge import sets, written
 from bench.judge.changes import HAN, NOT_SAID, SUPPORTED
 from bench.judge.prepare import Example, across, changed, tang
 from bench.quality.book_questions import OWN, UNANSWERABLE, contains_quote, read_book_questions
 from bench.quality.public_sets import DATA
 from bench.quality.rows import auroc
-
-from bench.judge import sets, written
 from shiguan.models.judge import ADAPTER, Judge, JudgeGraph
 from shiguan.text.sentences import sentence_spans
 from shiguan.text.terms import terms

@@ -6,7 +6,7 @@ Measure what the judge adds to the probability that passages answer, over the wh
 Questions on books, by which it is judged; and those that were written on chapters and tales kept out of training, by
 which its share and its threshold are chosen. The judge reads what would be quoted. Beside the questions that nothing
 answers stand, as a third kind, those with an answer without the passages that have it. The first table has how well
-answered questions are told from the others (AUROC): by the logarithm of the odds of `shiguan.answer.answerability`, by
+answered questions are told from the others (AUROC): by the logarithm of the odds of `AnswerabilityGate`, by
 the judge's for the best quotation, and by the sum of the former and a share of the latter; the second the first
 quotation, in the order of the retrieval and with a share of the judge's odds; the third how many get no more than the
 closest passages, without the judge, with it, and where its threshold is another one; the last the marked sentence of
@@ -22,16 +22,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from haystack import Document
+
+from bench.judge import sets
 from bench.judge.retrieved import chapter_files, sentences_around
 from bench.judge.written import Written, written
 from bench.quality.answer_bench import NEAREST, READ, Bench, Case
 from bench.quality.public_sets import DATA
 from bench.quality.retrieval_bars import BOOKS
 from bench.quality.rows import auroc
-from haystack import Document
-
-from bench.judge import sets
-from shiguan.answer.answerability import CLOSEST_BELOW, NEITHER, ODDS_SHARE, probability
+from shiguan.answer.answerability_gate import CLOSEST_BELOW, NEITHER, ODDS_SHARE, probability
 from shiguan.answer.quotations import marked_where_read, quotations
 from shiguan.evaluation.provenance import TENANT
 from shiguan.models.judge import ADAPTER, Judge

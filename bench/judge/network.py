@@ -50,13 +50,7 @@ class Norm(nn.Module):
 
 @dataclass(frozen=True)
 class Reading:
-    """
-    One passage with its claims, or with a question, as tokens one after another.
-
-    :param ids: Tokens of the passage and of each other text, each with its marks of start and end.
-    :param lengths: Of the passage and of each other text.
-    :param asked: Of each text, whether it is a question.
-    """
+    """One passage with its claims, or with a question, as tokens one after another."""
 
     ids: NDArray[np.int64]
     lengths: tuple[int, ...]
@@ -130,13 +124,7 @@ class Judge(nn.Module):
         nn.init.constant_(self.place_out.bias, -5.0)
 
     def forward(self, readings: Sequence[Reading]) -> tuple[Tensor, Tensor, Tensor, list[Tensor]]:
-        """
-        Judge all claims, and find which questions are answered.
-
-        :returns: For each text beside a passage the logits of supported, not said and contradicted; that of being
-            answered anywhere; for each of its tokens (marks of start and end included) that of being unsupported; and
-            for each question the logits of the passage's tokens, those marks left out, of being in its answer.
-        """
+        """Judge all claims, and find which questions are answered."""
         sizes = [len(reading.ids) for reading in readings]
         owners = [torch.from_numpy(reading.owners) for reading in readings]
         own = [(o[:, None] == o[None]) for o in owners]
@@ -192,11 +180,6 @@ class Judge(nn.Module):
 
         As in Chen et al. 2017, ESIM, section 3.2, arXiv 1609.06038; likeness is of the words' embeddings and of how
         the layers that read every text by itself see them.
-
-        :param words: The embeddings of the passage's words.
-        :param alone: Its tokens after the layers that read it by itself.
-        :param read: Its tokens after all layers.
-        :param text: The same of the text.
         """
         likeness = [_cosines(of_text, of_passage) for of_text, of_passage in zip(text, (words, alone), strict=False)]
         logits = self.sharpness[0] * likeness[0] + self.sharpness[1] * likeness[1]

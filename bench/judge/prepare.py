@@ -17,6 +17,8 @@ from pathlib import Path
 from random import Random
 
 import numpy as np
+
+from bench.judge import sets, written
 from bench.judge.changes import (
     ANSWERED,
     CONTRADICTED,
@@ -36,8 +38,6 @@ from bench.judge.retellings import retold
 from bench.judge.retrieved import retrieved
 from bench.quality.answer_bench import Bench
 from bench.quality.public_sets import DATA
-
-from bench.judge import sets, written
 from shiguan.models.token_counter import tokenizer
 from shiguan.models.weights import Weights, weights_file
 from shiguan.text.sentences import sentence_spans

@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812 - its usual name
-from bench.quality.public_sets import DATA
 from numpy.typing import NDArray
 from torch import Tensor
 
 from bench.judge import sets
+from bench.quality.public_sets import DATA
 from shiguan.claims.alignment import COMMON, compared_tokens
 from shiguan.models.engine import DIMENSIONS, engine
 from shiguan.text.sentences import sentence_spans

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from random import Random
 
+from bench.judge import sets
 from bench.judge.changes import (
     ANSWERED,
     HAN,
@@ -19,8 +20,6 @@ from bench.judge.changes import (
     rewritings,
 )
 from bench.judge.retellings import questions_of
-
-from bench.judge import sets
 from shiguan.text.names import SURNAMES
 from shiguan.text.sentences import sentence_spans
 

@@ -10,13 +10,7 @@ from bench.judge.changes import CONTRADICTED, NOT_SUPPORTED, SUPPORTED, TABLE, C
 
 @dataclass(frozen=True)
 class Told:
-    """
-    How something is told in classical and in modern Chinese, or in English: parts A, B and C are names and titles.
-
-    :param read: What it looks like in the passage.
-    :param true: Sentences that say the same.
-    :param false: Sentences that say something else with the same parts.
-    """
+    """How something is told in classical and modern Chinese, or in English: parts A, B and C are names and titles."""
 
     read: re.Pattern[str]
     true: tuple[str, ...]
@@ -29,15 +23,7 @@ _TOLD = [Told(re.compile(one["read"]), tuple(one["same"]), tuple(one["other"])) 
 def retold(
     text: str, passage: str, names: Sequence[str], chance: random.Random
 ) -> Iterator[tuple[list[str], list[Claim]]]:
-    """
-    Say in other words what short clauses of a text tell, and the same with the parts exchanged.
-
-    :param text: A sentence.
-    :param passage: What it stands in; names are written in full where it has them so.
-    :param names: Names of persons in the passage.
-    :param chance: The source of chance.
-    :returns: For each clause true sentences and false ones.
-    """
+    """Say in other words what short clauses of a text tell, and the same with the parts exchanged."""
     for told in _TOLD:
         for match in told.read.finditer(text):
             parts = {key: _in_full(value, passage, names) for key, value in match.groupdict().items() if value}
@@ -61,11 +47,7 @@ def retold(
 def questions_of(
     text: str, passage: str, names: Sequence[str], chance: random.Random
 ) -> Iterator[tuple[list[str], list[str]]]:
-    """
-    Ask for a person of what short clauses of a text tell.
-
-    :returns: For each clause questions that it answers, and the same about persons whom the passage does not have.
-    """
+    """Ask for a person of what short clauses of a text tell."""
     for told in _TOLD:
         for match in told.read.finditer(text):
             parts = {key: _in_full(value, passage, names) for key, value in match.groupdict().items() if value}

@@ -4,11 +4,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from bench.judge import sets
 from bench.judge.changes import ANSWERED, HAN, NOT_ANSWERED, Claim, Example
 from bench.judge.questions import LONGEST, LONGEST_HAN
 from bench.quality.answer_bench import READ, Bench
-
-from bench.judge import sets
 from shiguan.answer.quotations import quotations
 from shiguan.evaluation.provenance import TENANT
 from shiguan.text.sentences import sentence_spans

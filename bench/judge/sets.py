@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.judge.changes import CONTRADICTED, HAN, NOT_SAID, SUPPORTED, frequent_han_names, latin_names
-from bench.quality.public_sets import read
 from lxml import etree
 
+from bench.judge.changes import CONTRADICTED, HAN, NOT_SAID, SUPPORTED, frequent_han_names, latin_names
+from bench.quality.public_sets import read
 from shiguan.text.names import SURNAMES
 from shiguan.text.sentences import sentence_spans
 
@@ -132,11 +132,7 @@ XQUAD = tuple(f"xq_{language}" for language in "en zh ar de el es hi ro ru th tr
 
 @dataclass(frozen=True)
 class Question:
-    """
-    A question with its passage, and the answer's place in it; 0 and 0 where the passage does not answer it.
-
-    :param parallel: The same of a question and its translations.
-    """
+    """A question with its passage, and the answer's place in it; 0 and 0 where the passage does not answer it."""
 
     set: str
     text: str

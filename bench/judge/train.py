@@ -24,12 +24,12 @@ import numpy as np
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F  # noqa: N812 - its usual name
-from bench.judge.changes import ANSWERED, NOT_ANSWERED, NOT_SUPPORTED
-from bench.judge.network import Judge, Reading, stored_name
-from bench.judge.prepare import UNKNOWN
 from numpy.typing import NDArray
 from torch import Tensor
 
+from bench.judge.changes import ANSWERED, NOT_ANSWERED, NOT_SUPPORTED
+from bench.judge.network import Judge, Reading, stored_name
+from bench.judge.prepare import UNKNOWN
 from shiguan.models.weights import Weights, weights_file
 
 SHARES = {

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.judge import sets
 from bench.judge.changes import HAN, NOT_SAID, NOT_SUPPORTED, SUPPORTED, Claim, Example
 from bench.quality.public_sets import read
-
-from bench.judge import sets
 from shiguan.text.sentences import sentence_spans
 
 WRITTEN = Path(__file__).with_name("written.jsonl.gz")
@@ -22,16 +21,7 @@ STORIES = "childrens-literature"
 
 @dataclass(frozen=True)
 class Written:
-    """
-    What was written on one passage.
-
-    :param group: What the passage is of; those of one group may say what the others do.
-    :param true: Sentences that follow from it.
-    :param false: Sentences that it contradicts, or that are not as it says.
-    :param unsaid: Sentences that it neither says nor denies.
-    :param asked: Questions that it answers, with the words that do.
-    :param unasked: Questions that it does not answer.
-    """
+    """What was written on one passage: sentences true, false and unsaid of it, and questions that it answers or not."""
 
     id: str
     group: str

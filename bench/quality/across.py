@@ -126,12 +126,7 @@ def _share(name: str, scored: Sequence[tuple[str, float, bool]], *, kept: bool) 
 
 
 def fit_aligned(folder: Path) -> float:
-    """
-    Find the alignment from which on a sentence says a claim in another language.
-
-    :param folder: The folder of the sets.
-    :returns: The highest, in hundredths, that 98 in 100 sentences of half A reach with their own paragraph.
-    """
+    """Find the alignment from which on a sentence says a claim in another language."""
     alignment = Alignment()
     shares = []
     for case in (case for case in across_cases(folder) if case.half == "A"):
@@ -160,13 +155,7 @@ class RecordedModel:
 
 
 def measured(runner: Runner, question: BookQuestion) -> list[float]:
-    """
-    Ask a question.
-
-    :param runner: The mode.
-    :param question: The question.
-    :returns: A 0 or 1 for each of `MEASURES`.
-    """
+    """Ask a question."""
     wanted = ["parent_fetcher.documents", "answers"]
     outputs = runner.trace(question.text, tenant_id=TENANT, outputs=wanted)["outputs"]
     rank = question.rank(outputs[wanted[0]] or [])

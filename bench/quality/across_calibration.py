@@ -22,22 +22,18 @@ marks of the file named by `--write`.
 
 import json
 import math
-import os
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
-os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 from bench.quality.answer_bench import Bench, Case, Observation, calibration_options, parallel_cases, print_tables
 from bench.quality.retrieval_bars import BOOKS
 from examples.build_book import build_book
 
-from shiguan.answer.answerability import CLOSEST_BELOW, FITTED, FITTED_ACROSS, Calibration, Signals
+from shiguan.answer.answerability_gate import CLOSEST_BELOW, FITTED, FITTED_ACROSS, Calibration, Signals
 from shiguan.evaluation.json_lines import read_json_lines
 
 XQUAD, BILINGUAL, SETS_APART = "one language", "bilingual", "another set, one language"

@@ -21,7 +21,6 @@ exit code is 1 if a bar is missed, 2 if there are no data.
 
 import argparse
 import json
-import os
 import sys
 import tempfile
 from collections import defaultdict
@@ -31,9 +30,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
-os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-os.environ.setdefault("OMP_NUM_THREADS", "1")
 from bench.quality.answer_bench import Bench, Observation, in_half
 from bench.quality.book_questions import ACROSS, FOLLOW_UPS, OWN
 from bench.quality.differences import Difference, compare_metric
@@ -59,14 +55,7 @@ CHANGED = 0.05
 
 @dataclass(frozen=True)
 class Line:
-    """
-    One line of the table.
-
-    :param name: What was measured.
-    :param value: The number with its interval.
-    :param bar: What must be reached, in words; empty for none.
-    :param passed: Whether it was.
-    """
+    """One line of the table."""
 
     name: str
     value: Estimate

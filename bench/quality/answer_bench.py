@@ -14,7 +14,7 @@ from bench.quality.public_sets import DATA, is_missing
 from bench.quality.retrieval_bars import BOOKS, stamped_folder
 from haystack import Document
 
-from shiguan.answer.answerability import Signals, highest_probability, signals_of
+from shiguan.answer.answerability_gate import Signals, highest_probability, signals_of
 from shiguan.answer.quotations import quotations
 from shiguan.engine.runner import Runner
 from shiguan.evaluation.json_lines import read_json_lines
@@ -27,15 +27,7 @@ READ, NEAREST = "context_builder.documents", "embedding_retriever.documents"
 
 @dataclass(frozen=True)
 class Case:
-    """
-    A question and what an answer to it has.
-
-    :param id: Its id.
-    :param text: What is searched.
-    :param answers: Strings of which the passages shown are to have one, or that are right.
-    :param quotes: Sentences of which they are to have one, by side; white space does not count.
-    :param group: What it is told apart by in tables.
-    """
+    """A question and what an answer to it has: one of `answers`, or of the `quotes` of every side."""
 
     id: str
     text: str
@@ -75,14 +67,7 @@ class Observation:
 
 
 class Bench:
-    """
-    Asks `simple` over corpora that are ingested once.
-
-    :param data: The folder of public sets.
-    :param keep: Where the ingested corpora are kept.
-    :param half: 0, 1 or None for all questions.
-    :param by_words: Whether to search as where the embedder's weights are missing.
-    """
+    """Asks `simple` over corpora that are ingested once."""
 
     def __init__(self, data: Path, keep: Path, half: int | None, *, by_words: bool = False) -> None:
         self.data = data

@@ -18,18 +18,7 @@ _SPACE = re.compile(r"\s+")
 
 @dataclass(frozen=True)
 class BookQuestion:
-    """
-    One question with the sentences that answer it.
-
-    :param id: Its id.
-    :param book: The file name of its book.
-    :param language: `en` or `zh`.
-    :param group: `OWN`, `ACROSS`, `FOLLOW_UPS` or `UNANSWERABLE`.
-    :param text: What is asked.
-    :param history: The turns before it.
-    :param sides: Quotes without white space. One of each side is needed; only comparisons have two sides.
-    :param answers: Accepted answers.
-    """
+    """One question on a book; of each of its `sides`, which are quotes without white space, one is needed."""
 
     id: str
     book: str
@@ -49,12 +38,7 @@ class BookQuestion:
         return str(rewriter.run(query=self.text, history=self.history)["query"])
 
     def rank(self, passages: Iterable[Document]) -> int | None:
-        """
-        Say how many passages must be read until every side is answered.
-
-        :param passages: Parents, best first.
-        :returns: From 1; None if they do not answer.
-        """
+        """Say how many passages must be read until every side is answered."""
         missing = list(self.sides)
         for number, passage in enumerate(passages, start=1):
             if passage.meta.get("source") != self.book:
@@ -67,25 +51,13 @@ class BookQuestion:
 
 
 def contains_quote(text: str, quotes: Iterable[str]) -> bool:
-    """
-    Tell whether one of some quotes stands in a text, white space aside.
-
-    :param text: The text.
-    :param quotes: The quotes.
-    :returns: Whether one does.
-    """
+    """Tell whether one of some quotes stands in a text, white space aside."""
     plain = _SPACE.sub("", text)
     return any(_SPACE.sub("", quote) in plain for quote in quotes)
 
 
 def read_book_questions(path: Path, *, unanswerable: bool = False) -> list[BookQuestion]:
-    """
-    Read the questions on books.
-
-    :param path: `questions.jsonl`, as `bench/quality/README.md` says.
-    :param unanswerable: Whether to read those too that their books do not answer.
-    :returns: The questions in their order.
-    """
+    """Read the questions on books."""
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     return [_question(row) for row in rows if unanswerable or row["answerable"]]
 
@@ -111,11 +83,5 @@ def _question(row: dict[str, Any]) -> BookQuestion:
 
 
 def share_within(ranks: Sequence[int | None], k: int) -> float:
-    """
-    Give the share of questions that the first passages answer.
-
-    :param ranks: One per question.
-    :param k: How many passages are read.
-    :returns: 0 to 1.
-    """
+    """Give the share of questions that the first passages answer."""
     return sum(rank is not None and rank <= k for rank in ranks) / len(ranks) if ranks else 0.0

@@ -4,7 +4,7 @@ Fit the probability that the passages shown for a question hold its answer, and 
     python -m bench.quality.calibration [--data DIR] [--keep DIR] [--write bench/quality/README.md]
 
 Every question is searched through the retrieval of `simple`; it counts as answered if an accepted answer, or a sentence
-that answers, stands in the quotations that would be shown. Fitted are the weights of `shiguan.answer.answerability` on
+that answers, stands in the quotations that would be shown. Fitted are the weights of `AnswerabilityGate` on
 
 - paragraph sets over their own corpus, XQuAD across languages, and SQuAD 2's unanswerable questions;
 - the same questions over another set's corpus (left out where the answer stands in the passages read by chance);
@@ -25,20 +25,16 @@ words alone. The text goes between two marks of the file named by `--write`.
 """
 
 import math
-import os
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, fields, replace
 
-os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
-os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 from bench.quality.answer_bench import Bench, Case, Observation, calibration_options, parallel_cases, print_tables
 from bench.quality.retrieval_bars import BOOKS
 
-from shiguan.answer.answerability import (
+from shiguan.answer.answerability_gate import (
     CLOSEST_BELOW,
     FITTED,
     FITTED_ACROSS,

@@ -16,7 +16,6 @@ import argparse
 import gzip
 import json
 import math
-import os
 import re
 import sys
 import tempfile
@@ -25,9 +24,6 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from unittest.mock import patch
-
-os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
-os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from bench.quality.public_sets import DATA, is_missing
 from bench.quality.retrieval_bars import BM25, DEPTH, FUSED, VECTORS, retrieval_of

@@ -42,12 +42,6 @@ if TYPE_CHECKING:
     from shiguan.evaluation.questions import QuestionSet
     from shiguan.evaluation.results import QuestionResult, Results
 
-os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
-os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
-# A second torch thread on one question only spins.
-os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 GOLDEN = ROOT / "bench" / "quality" / "golden" / "sample_book.jsonl"
 BASELINE = ROOT / "bench" / "quality" / "gate"

@@ -28,7 +28,6 @@ gives half B by itself. The exit code is 1 if a bar is missed, 2 if there are no
 import argparse
 import itertools
 import json
-import os
 import random
 import re
 import sys
@@ -49,10 +48,6 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from shiguan.claims.claim_support import Weights
 
-os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
-os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-# A second thread on short texts only spins.
-os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 _WORD = re.compile(r"\w+")
 ALIGNMENTS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
@@ -65,15 +60,7 @@ SWAPS_FOUND = {"en": 0.987, "zh": 0.995}
 
 @dataclass(frozen=True)
 class Case:
-    """
-    One answer with what people said of it.
-
-    :param id: Of the answer, or of its conversation: what decides its half.
-    :param answer: The answer.
-    :param passages: What it was written from.
-    :param label: The human label or score.
-    :param question: What was asked.
-    """
+    """One answer with what people said of it."""
 
     id: str
     answer: str
@@ -88,13 +75,7 @@ class Case:
 
 
 def token_overlap(answer: str, passages: Iterable[str]) -> float:
-    """
-    Give the share of an answer's words that its passages have.
-
-    :param answer: The answer.
-    :param passages: The passages.
-    :returns: The share, 0 to 1; 1 without words.
-    """
+    """Give the share of an answer's words that its passages have."""
     said = set(_WORD.findall(" ".join(passages).lower()))
     words = set(_WORD.findall(answer.lower()))
     return len(words & said) / len(words) if words else 1.0
@@ -131,14 +112,7 @@ class LocalCheck:
         self._grader.warm_up()
 
     def verdicts(self, answer: str, passages: Sequence[str], question: str = "") -> list[dict[str, Any]]:
-        """
-        Check an answer.
-
-        :param answer: The answer.
-        :param passages: What it was written from.
-        :param question: What was asked.
-        :returns: The verdicts of its claims.
-        """
+        """Check an answer."""
         from haystack import Document
         from haystack.dataclasses import ChatMessage
 
@@ -148,14 +122,7 @@ class LocalCheck:
         return found
 
     def least(self, answer: str, passages: Sequence[str], question: str = "") -> float:
-        """
-        Score an answer.
-
-        :param answer: The answer.
-        :param passages: What it was written from.
-        :param question: What was asked.
-        :returns: The score of its least supported claim; 1 if it claims nothing.
-        """
+        """Score an answer."""
         return min((verdict["score"] for verdict in self.verdicts(answer, passages, question)), default=1.0)
 
 
@@ -187,12 +154,7 @@ def groundedness_rows(check: LocalCheck, folder: Path) -> list[Row]:
 
 
 def fit(folder: Path) -> "Weights":
-    """
-    Find the weights that tell supported from unsupported best on half A of the two sets with human labels.
-
-    :param folder: The folder of the sets.
-    :returns: Those of a grid with the highest sum of the three areas.
-    """
+    """Find the weights that tell supported from unsupported best on half A of the two sets with human labels."""
     from shiguan.claims.checker import ClaimChecker
     from shiguan.claims.claim_support import FITTED, Weights, judge
     from shiguan.claims.claims import split_claims

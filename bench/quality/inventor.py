@@ -30,10 +30,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
-os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-
 import yaml
 from haystack import Document, GeneratedAnswer
 from haystack.dataclasses import ChatMessage
@@ -166,8 +162,6 @@ def put_in(pipeline: Any, model: ScriptedModel) -> str:
     Put the scripted model in the place of the generator, and silence every other one.
 
     The generator is the stage that takes `messages` and gives `replies` and stands before the one that gives `answers`.
-
-    :returns: The name of the stage.
     """
     nodes, edges = pipeline.graph.nodes, pipeline.graph
     ends = {

@@ -17,7 +17,6 @@ interval (paired bootstrap) excludes zero. Sets are the public ones of `bench/qu
 
 import argparse
 import json
-import os
 import sys
 import tempfile
 from collections import defaultdict
@@ -25,12 +24,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
-os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
-os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
 
 from bench.quality.book_questions import BOOK_FILES, read_book_questions
 from bench.quality.differences import Difference, compare_metric
@@ -99,12 +92,6 @@ class Retrieval:
         fetcher = self._pipeline.get_component("parent_fetcher")
         parents: list[Document] = fetcher.run(documents=children, filters=self._filters, top_k=DEPTH)["documents"]
         return parents
-
-    def children(self) -> list[Document]:
-        """Give every child of the library."""
-        store = self._pipeline.get_component("bm25_retriever").document_store
-        children: list[Document] = store.filter_documents(self._filters)
-        return children
 
     def close(self) -> None:
         """Free the folder."""

@@ -17,10 +17,6 @@ def reciprocal_rank(k: int = 60, weights: Sequence[float] | None = None) -> Orde
 
     Cormack, Clarke and Buettcher, "Reciprocal Rank Fusion outperforms Condorcet and individual Rank Learning Methods"
     (SIGIR 2009), who take k = 60; so does Haystack's `DocumentJoiner`, which has no parameter for it.
-
-    :param k: Dampens the lead of the first ranks.
-    :param weights: One per list; None for equal ones.
-    :returns: The order.
     """
 
     def gains(number: int, documents: Sequence[Document]) -> list[float]:
@@ -35,9 +31,6 @@ def weighted_sum(weights: Sequence[float]) -> Order:
     Fuse by score: each list's scores are brought to mean 0 and deviation 1, weighted and added.
 
     A document that a list does not have gets that list's lowest score.
-
-    :param weights: One per list.
-    :returns: The order.
     """
 
     def gains(number: int, documents: Sequence[Document]) -> list[float]:
@@ -51,12 +44,7 @@ def weighted_sum(weights: Sequence[float]) -> Order:
 
 
 def only(number: int) -> Order:
-    """
-    Take one list as it is.
-
-    :param number: Which one, from 0.
-    :returns: The order.
-    """
+    """Take one list as it is."""
     return lambda lists: list(lists[number])
 
 

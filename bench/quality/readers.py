@@ -30,9 +30,6 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, get_args
 
-os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
-os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-os.environ.setdefault("OMP_NUM_THREADS", "1")
 from bench.quality.book_questions import FOLLOW_UPS, UNANSWERABLE, contains_quote, read_book_questions
 from bench.quality.public_sets import DATA, is_missing
 from bench.quality.retrieval_bars import BOOK_FILES, BOOKS, stamped_folder
@@ -62,16 +59,7 @@ _ASKING = frozenset(
 
 @dataclass(frozen=True)
 class ReaderCase:
-    """
-    A question for the reader.
-
-    :param id: Its id.
-    :param group: What it is told apart by in tables.
-    :param text: The question.
-    :param sides: Sentences that answer, by side; none where nothing does.
-    :param translation: The question in the other language, where it is known.
-    :param history: The turns before it.
-    """
+    """A question for the reader."""
 
     id: str
     group: str

@@ -19,7 +19,6 @@ The exit code is 1 if a bar is missed, 2 if there are no data.
 
 import argparse
 import json
-import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -28,10 +27,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
-os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-# A second thread on one question only spins; it doubles the CPU time and gains nothing.
-os.environ.setdefault("OMP_NUM_THREADS", "1")
 from bench.quality.book_questions import (
     ACROSS,
     BOOK_FILES,

@@ -36,16 +36,7 @@ _PROMPTS = {
 
 @dataclass(frozen=True)
 class Script:
-    """
-    What the model knows of one question.
-
-    :param sides: Sentences that answer, by side: one of each is needed.
-    :param mode: The mode that asks, for its not-found sentence.
-    :param wordings: What the rewriter replies as other queries.
-    :param translations: What it replies by language.
-    :param stand_alone: What it replies as the question made to stand alone; None for the question as it is.
-    :param passage: What it imagines as the passage that answers; empty to say that it cannot.
-    """
+    """What the model knows of one question, what it replies as its rewriter, and imagines as a passage."""
 
     sides: Sequence[Sequence[str]] = ()
     mode: str = "simple"

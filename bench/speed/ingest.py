@@ -11,7 +11,6 @@ What stands before that writer is what a book costs until it is searchable by wo
 
 import argparse
 import json
-import os
 import sys
 import tempfile
 import time
@@ -22,12 +21,6 @@ from datetime import date
 from html import escape
 from pathlib import Path
 from typing import Any
-
-# One thread, so that CPU time and wall time mean the same. Set before anything imports a library that counts.
-os.environ["OMP_NUM_THREADS"] = "1"
-os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
-os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULT = ROOT / "bench" / "speed" / "results" / "ingest.json"
@@ -123,15 +116,7 @@ def stage_clocks() -> Iterator[dict[str, float]]:
 
 
 def ingest(book: Path, folder: Path, warm_up: Path, *, words_only: bool) -> tuple[dict[str, float], float, list[Any]]:
-    """
-    Put a book into an empty library.
-
-    :param book: the book to measure.
-    :param folder: the data folder.
-    :param warm_up: a small book that goes in first, under another tenant, so that no import is counted.
-    :param words_only: whether to leave the embedding out.
-    :returns: CPU seconds by stage, CPU seconds of the whole run, the children.
-    """
+    """Put a book into an empty library."""
     from shiguan import load_pipeline
     from shiguan.stores.embedded.shards import close_all_shards
 

@@ -15,14 +15,7 @@ TIMEOUT = 120.0
 
 @dataclass(frozen=True)
 class Target:
-    """
-    One way to ask one server.
-
-    :param url: where the question goes.
-    :param body: what is sent; `{question}` in any string of it becomes the question.
-    :param streaming: whether the reply is a stream of events, of which the first `token` counts.
-    :param answer_path: keys that lead to the answer's text in a reply that is no stream.
-    """
+    """One way to ask one server."""
 
     url: str
     body: dict[str, Any]
@@ -56,17 +49,7 @@ class Outcome:
 async def ask_many(
     target: Target, questions: list[str], *, clients: int, per_second: float | None = None, key: str | None = None
 ) -> Outcome:
-    """
-    Ask every question once.
-
-    :param target: the server and how to ask it.
-    :param questions: one request each.
-    :param clients: how many ask at the same time, each its next question as soon as it has its answer.
-    :param per_second: questions started in a second over all clients, at even distances; None for as fast as answers
-        come. With it the load is set by the clock and not by the server.
-    :param key: the API key, where the server wants one.
-    :returns: what happened.
-    """
+    """Ask every question once."""
     outcome = Outcome()
     waiting = iter(enumerate(questions))
     started = time.perf_counter()

@@ -29,14 +29,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 
 class ServerProcess:
-    """
-    A server in a process of its own.
-
-    :param arguments: what is run by this Python.
-    :param url: where it listens.
-    :param ready: path that answers 200 once questions can be asked.
-    :param environment: variables beside the process's own.
-    """
+    """A server in a process of its own."""
 
     def __init__(self, arguments: list[str], *, url: str, ready: str, environment: dict[str, str]) -> None:
         self.url = url
@@ -87,15 +80,7 @@ class ServerProcess:
 
 @contextmanager
 def stand_in_llm(port: int, *, first_token: float, per_token: float, answer: str = _ANSWER) -> Iterator[ServerProcess]:
-    """
-    Start the LLM.
-
-    :param port: where.
-    :param first_token: seconds to the first token.
-    :param per_token: seconds for each further one.
-    :param answer: what it says where no rule fits.
-    :returns: the server.
-    """
+    """Start the LLM."""
     settings: dict[str, Any] = {
         "time_to_first_token": first_token,
         "time_per_token": per_token,
@@ -123,14 +108,7 @@ def stand_in_llm(port: int, *, first_token: float, per_token: float, answer: str
 
 @contextmanager
 def our_server(port: int, *, data_dir: Path, llm_url: str) -> Iterator[ServerProcess]:
-    """
-    Start `shiguan serve` over a library, with the modes of `embedded`.
-
-    :param port: where.
-    :param data_dir: the library.
-    :param llm_url: the LLM.
-    :returns: the server, ready.
-    """
+    """Start `shiguan serve` over a library, with the modes of `embedded`."""
     hashed = hashlib.sha256(KEY.encode()).hexdigest()
     keys = data_dir.with_name(f"{data_dir.name}-keys.json")
     record = {"id": hashed[:12], "hash": hashed, "tenant": TENANTS[0][0], "role": "read"}
@@ -154,14 +132,7 @@ def our_server(port: int, *, data_dir: Path, llm_url: str) -> Iterator[ServerPro
 
 @contextmanager
 def plain_server(port: int, *, children: int, llm_url: str) -> Iterator[ServerProcess]:
-    """
-    Start Hayhooks with one YAML file.
-
-    :param port: where.
-    :param children: the size of its library.
-    :param llm_url: the LLM.
-    :returns: the server, ready.
-    """
+    """Start Hayhooks with one YAML file."""
     server = ServerProcess(
         ["-m", "bench.speed.plain_hayhooks", "--port", str(port), "--children", str(children)],
         url=f"http://127.0.0.1:{port}",

@@ -19,12 +19,7 @@ _RETRIEVERS = "haystack.components.retrievers.in_memory."
 
 
 def plain_definition(folder: Path) -> dict[str, Any]:
-    """
-    Take over our `simple`, with Haystack's store and retrievers in the place of ours and the same embedder.
-
-    :param folder: where our own stores would be; nothing is written there.
-    :returns: a definition that Hayhooks deploys, with `inputs` and `outputs`.
-    """
+    """Take over our `simple`, with Haystack's store and retrievers in the place of ours and the same embedder."""
     from bench.speed.systems import HITS, WORDS
 
     from shiguan import load_pipeline
@@ -57,11 +52,7 @@ def plain_definition(folder: Path) -> dict[str, Any]:
 
 
 def fill_stores(children: int) -> None:
-    """
-    Write the synthetic library into the stores that every pipeline of this process shares by their `index`.
-
-    :param children: how many children.
-    """
+    """Write the synthetic library into the stores that every pipeline of this process shares by their `index`."""
     from bench.speed.systems import WORDS, child_documents, parent_document
     from haystack.document_stores.in_memory import InMemoryDocumentStore
 

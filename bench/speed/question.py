@@ -14,7 +14,6 @@ row warm up. Exit code 1 if a bar is missed.
 import argparse
 import json
 import multiprocessing
-import os
 import statistics
 import sys
 import tempfile
@@ -25,9 +24,6 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-os.environ["OMP_NUM_THREADS"] = "1"
-os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
-os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 import pytest
 from bench.speed.load_servers import llm_environment, stand_in_llm
 from bench.speed.measuring import machine, name_machine

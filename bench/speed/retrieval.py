@@ -13,19 +13,12 @@ table of bench/speed/README.md.
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
 from datetime import date
 from pathlib import Path
 from typing import Any
-
-# One thread, so that CPU time is work and not waiting. Set before anything imports a library that counts.
-os.environ["OMP_NUM_THREADS"] = "1"
-os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
-os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULT = ROOT / "bench" / "speed" / "results" / "retrieval.json"

@@ -38,12 +38,7 @@ class UnitCosts:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """
-    Measure, work out and print.
-
-    :param arguments: The command line; None for the process's own.
-    :returns: 0.
-    """
+    """Measure, work out and print."""
     parser = argparse.ArgumentParser(description="Work out what a large library takes on the cluster.")
     parser.add_argument("--children", type=int, default=10_000_000)
     parser.add_argument("--tenants", type=int, default=1_000)
@@ -57,15 +52,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def report(costs: UnitCosts, children: int, tenants: int, points: int) -> list[str]:
-    """
-    Work out memory, disk and hours.
-
-    :param costs: What one child costs.
-    :param children: How many there are.
-    :param tenants: How many tenants have them; the n-th largest has 1/n of the largest one's.
-    :param points: How many points the larger graph of the unit costs had.
-    :returns: Lines of Markdown.
-    """
+    """Work out memory, disk and hours."""
     found = sizes(children)
     shares = [1 / rank for rank in range(1, tenants + 1)]
     largest = children / sum(shares)
@@ -91,27 +78,14 @@ def report(costs: UnitCosts, children: int, tenants: int, points: int) -> list[s
 
 
 def graph_seconds(costs: UnitCosts, points: int, children: float) -> float:
-    """
-    Work out the CPU seconds of a tenant's graph: a point costs more the larger the graph, by its logarithm.
-
-    :param costs: What a point costs in a graph of `points / 4` and in one of `points`.
-    :param points: See `costs`.
-    :param children: How many the tenant has.
-    :returns: CPU seconds.
-    """
+    """Work out the CPU seconds of a tenant's graph: a point costs more the larger the graph, by its logarithm."""
     slope = max(costs.graph_large - costs.graph_small, 0.0) / math.log(4)
     each = max(costs.graph_small + slope * math.log(max(children, 1) / (points / 4)), 0.0)
     return each * children / 1_000
 
 
 def measure(points: int = POINTS, dimensions: int = 1_024) -> UnitCosts:
-    """
-    Measure the unit costs.
-
-    :param points: How many points the larger graph has.
-    :param dimensions: Of their vectors.
-    :returns: CPU milliseconds for one child.
-    """
+    """Measure the unit costs."""
     words, vectors = _requests(dimensions)
     stored, small = _engine(points // 4, dimensions)
     _, large = _engine(points, dimensions)

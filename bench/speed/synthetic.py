@@ -52,9 +52,6 @@ class SyntheticLibrary:
 
     Vectors lie around real ones, which are as close to each other as those of a library: each is drawn between the
     vectors of three sentences of the sample book, which is in English and Chinese, with noise of a fifth of its length.
-
-    :param children: how many, rounded up to whole families.
-    :param seed: the same seed gives the same library and questions.
     """
 
     def __init__(self, children: int, seed: int = 20_755) -> None:

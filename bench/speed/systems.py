@@ -28,11 +28,7 @@ folded characters and stems; this keeps the others' work smaller, in their favou
 
 
 class System(ABC):
-    """
-    One system on one folder.
-
-    :param folder: where it keeps its data.
-    """
+    """One system on one folder."""
 
     name: str
     label: str

@@ -30,11 +30,10 @@ from shiguan.memory.unsearched import unsearched_answer
 from shiguan.query.query_analyzer import analyse_question
 from shiguan.query.sub_questions import read_plan
 from shiguan.reading.folded import fold
-from shiguan.reading.question import Question
+from shiguan.reading.question import Question, asked_chapter, asked_work, asks_for_books
 from shiguan.text.dates import find_dates
 from shiguan.text.follow_ups import needs_context, salient_terms
 from shiguan.text.languages import detect_language
-from shiguan.text.library_questions import asked_chapter, asked_work, asks_for_books
 from shiguan.text.name_forms import names_of
 from shiguan.text.names import names_in_pinyin
 from shiguan.text.quantities import quantities

@@ -13,7 +13,7 @@ from shiguan.checking.pipeline_check import check_in_process, check_pipeline
 from shiguan.cli import main
 from shiguan.engine.loading import load_pipeline
 from shiguan.errors import ConfigurationError
-from shiguan.llm.prompt_rendering import chat_prompt_builder
+from shiguan.llm.prompts import chat_prompt_builder
 
 
 def burn():
@@ -87,7 +87,7 @@ def test_a_prompt_of_ones_own_may_do_no_more(growing):
 
 @pytest.mark.parametrize("kind", [PROMPT, CHAT_PROMPT])
 def test_what_is_rendered_has_a_limit_in_the_engine_too(tmp_path, kind, monkeypatch):
-    monkeypatch.setattr("shiguan.llm.prompt_rendering._MOST_CHARACTERS", 1_000)
+    monkeypatch.setattr("shiguan.llm.prompts._MOST_CHARACTERS", 1_000)
     template = "{% message role='user' %}{% for a in query %}{% for b in query %}{{ query }}{% endfor %}{% endfor %}"
     template += "{% endmessage %}"
     if kind == PROMPT:

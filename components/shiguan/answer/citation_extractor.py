@@ -8,7 +8,7 @@ from haystack.core.component.types import GreedyVariadic
 from haystack.dataclasses import ChatMessage
 from haystack.document_stores.types import DocumentStore
 
-from shiguan.answer.answerability import CLOSEST_BELOW, NOTHING_BELOW, read_probability
+from shiguan.answer.answerability_gate import CLOSEST_BELOW, NOTHING_BELOW, read_probability
 from shiguan.answer.question_names import absent_names
 from shiguan.answer.quotations import chapter_outline, judged_quotations, tells_no_origin, write_quotations
 from shiguan.claims.answer_check import AnswerCheck, answer_check

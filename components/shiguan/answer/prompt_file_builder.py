@@ -8,17 +8,10 @@ from typing import Any
 
 from haystack import component
 from haystack.dataclasses import ChatMessage, ChatRole
-from jinja2.exceptions import SecurityError, TemplateError
 
-from shiguan.errors import ConfigurationError
 from shiguan.haystack_compat import template_environment, with_meta
-from shiguan.llm.prompt_rendering import (
-    chat_prompt_builder,
-    messages_sha256,
-    prompt_hash,
-    written_pairs,
-)
 from shiguan.llm.prompts import (
+    chat_prompt_builder,
     check_layer,
     in_language,
     layer_path,
@@ -26,11 +19,15 @@ from shiguan.llm.prompts import (
     load_layer,
     load_prompt,
     load_prompt_data,
+    messages_sha256,
     modes_with_sentence,
     not_found_sentence,
     own_prompts,
+    prompt_hash,
     read_examples,
     read_profile,
+    rendered,
+    written_pairs,
 )
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.reading.text import read_text
@@ -210,7 +207,7 @@ class PromptFileBuilder:
         variables |= {name: kwargs[name] for name in self._variables}
         variables |= {name: value for name, value in inserted.items() if name in self._inserted}
         variables |= {name: filled[name] for name in self._filled}
-        messages = self._render(variables)
+        messages = rendered(self._builder, self._name, variables)
         asked = [message for message in messages if not message.is_from(ChatRole.SYSTEM)]
         system = [] if again else [message for message in messages if message.is_from(ChatRole.SYSTEM)]
         sent = [*system, *earlier, *asked] if earlier else messages
@@ -233,20 +230,6 @@ class PromptFileBuilder:
         }
         old = set(map(id, earlier))
         return {"prompt": [one if id(one) in old else with_meta(one, **marks) for one in sent]}
-
-    def _render(self, variables: dict[str, Any]) -> list[ChatMessage]:
-        try:
-            messages: list[ChatMessage] = self._builder.run(template_variables=variables)["prompt"]
-        except (TemplateError, SecurityError) as error:
-            raise ConfigurationError(
-                f"Prompt `{self._name}` could not be rendered: {error}. Correct the template or its variables."
-            ) from error
-        if not messages:
-            raise ConfigurationError(
-                f"Prompt `{self._name}` renders no message. "
-                'Wrap its text in {% message role="user" %} and {% endmessage %}.'
-            )
-        return messages
 
     def _chosen_layers(
         self, given: Mapping[str, Any], analysis: Mapping[str, Any], profile: Mapping[str, Any]

@@ -8,8 +8,7 @@ from typing import Any
 from haystack import Document
 from haystack.document_stores.types import DocumentStore
 
-from shiguan.answer.answerability import MOST_QUOTED
-from shiguan.reading.passage import Passage, words_of
+from shiguan.reading.passage import MOST_QUOTED, Passage, words_of
 from shiguan.reading.text import read_text
 from shiguan.tenants import TermStore
 from shiguan.text.dictionary import dictionary_words
@@ -29,11 +28,7 @@ _SHORT_NAME = 2  # characters
 
 
 def near_names(question: str, passages: Sequence[Document]) -> list[str]:
-    """
-    Suggest a name of the passages for each name of a question that no passage has.
-
-    Latin names are compared by their letters, names in Han characters by their sound (安路山 is 安禄山).
-    """
+    """Suggest a name of the passages, alike in letters or in sound, for each name of a question that no passage has."""
     pairs = _near(question, passages)
     return [f"No passage has “{name}”. Did you mean “{other}”?" for name, other in pairs.items()]
 

@@ -11,17 +11,16 @@ from typing import Any
 
 from haystack import Document, logging
 
-from shiguan.answer.answerability import MOST_QUOTED, NEITHER, ODDS_SHARE
+from shiguan.answer.answerability_gate import NEITHER, ODDS_SHARE
 from shiguan.claims.citations import cited_place
 from shiguan.errors import ModelMissingError
 from shiguan.llm.source_blocks import neutral_attribute
 from shiguan.models.judge import JUDGED, Reading, judge
-from shiguan.reading.passage import Passage
-from shiguan.reading.question import Question, read_question
+from shiguan.reading.passage import MOST_QUOTED, Passage
+from shiguan.reading.question import AskedChapter, Question, read_question
 from shiguan.reading.text import Text, note_spans, read_text
 from shiguan.resources import read_patterns
 from shiguan.text.languages import fold_han
-from shiguan.text.library_questions import AskedChapter
 from shiguan.text.names import written_in_han
 from shiguan.text.passages import similarity, touched_by
 from shiguan.text.places import place_of
@@ -67,11 +66,7 @@ _patterns = partial(read_patterns, Path(__file__).with_suffix(".yaml"))
 
 @dataclass(frozen=True)
 class Quotation:
-    """
-    A window of a passage, the sentence in it that answers or is closest, and the question's words in that.
-
-    :param introduces: Whether the sentence introduces the one person or thing that the question asks to introduce.
-    """
+    """A window of a passage, the sentence that answers, the question's words in it, and if it introduces the thing."""
 
     document: Document
     window: Span
@@ -100,9 +95,7 @@ def quotations(documents: Sequence[Document], question: str) -> list[Quotation]:
     """
     Quote what is closest to a question, in the order of the passages; what introduces the thing asked about first.
 
-    A passage gives a second quotation where that matched better than the best place of the next passage. Places that
-    matched much worse than the best are left out, those with far fewer of the question's words than a first sentence
-    that has most of them, and the same words of another edition, unless numbers differ.
+    Left out are places that matched much worse, have far fewer words, or say the same in another edition.
     """
     introduces = _introduction(question, documents)
     if introduces is not None:
@@ -144,9 +137,7 @@ def judged_quotations(documents: Sequence[Document], question: str) -> list[tupl
     """
     Quote what is closest to a question, with the judge's log-odds that each answers it, likelier ones first.
 
-    What introduces the thing asked about stays first. Where the judge is much surer that the answer stands in another
-    sentence than the marked one, that is marked. It has learned to read English and Chinese; in other languages, and
-    without its weights, it says nothing.
+    What introduces the thing stays first. Without the judge, and in languages that it has not learned, odds are None.
     """
     quoted = quotations(documents, question)
     languages = {read_text(question).language, *(Passage(one.document).language for one in quoted)}
@@ -286,12 +277,7 @@ def _with_note(text: str, span: Span) -> Span:
 
 
 def _leaning(sentences: Sequence[str], touched: list[int], weights: Mapping[str, float]) -> list[int]:
-    """
-    Return the matched sentences, or the one to quote where none of them has a word of the question.
-
-    A question that leans on its turns was found by their words: its own follow, behind whom it is about. Where they do
-    not, the sentence with the most names and rare words is about him.
-    """
+    """Return the matched sentences; where none has a word of the question, the next with any, or with most names."""
     words = cache(lambda at: read_text(sentences[at]).words)
     if any(covered(weights, words(at)) for at in touched):
         return touched
@@ -301,11 +287,7 @@ def _leaning(sentences: Sequence[str], touched: list[int], weights: Mapping[str,
 
 
 def _answering(sentences: Sequence[str], touched: Sequence[int], asked: Question, weights: Mapping[str, float]) -> int:
-    """
-    Find the sentence that, with the three before it, has most of the question's words and the kind of thing asked for.
-
-    Without such a sentence it is the matched one with most words.
-    """
+    """Find the sentence that, with those before it, has most of the question's words and what is asked for."""
     shapes = [shape for shape in asked.shapes if shape in _SHOWN]
     words = cache(lambda at: read_text(sentences[at]).words)  # most sentences of a long passage are never read
     closest = max(touched, key=lambda at: (not _APART.fullmatch(sentences[at]), covered(weights, words(at))))

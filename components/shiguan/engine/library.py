@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from haystack import Document, logging
 from haystack.core.errors import PipelineRuntimeError
@@ -22,8 +22,10 @@ from shiguan.ingest.conversion import Conversion
 from shiguan.ingest.passage_writer import delete_passages
 from shiguan.llm.run import raise_if_cancelled
 from shiguan.tenants import MAX_FILTER_VALUES, of_tenant, where
-from shiguan.text.library_questions import AskedChapter
 from shiguan.text.passages import SharedDocument
+
+if TYPE_CHECKING:  # ingesting reads no question
+    from shiguan.reading.question import AskedChapter
 
 logger = logging.getLogger(__name__)
 
@@ -249,7 +251,7 @@ class Library:
         return {"operator": "AND", "conditions": conditions} if conditions else None
 
     def find_chapter(
-        self, chapter: AskedChapter, sources: Sequence[str] | None, *, tenant_id: str
+        self, chapter: "AskedChapter", sources: Sequence[str] | None, *, tenant_id: str
     ) -> dict[str, list[str]]:
         """Find the `sources` and `sections` of a chapter to be summed up; nothing where none has it, or too many do."""
         condition = [where("meta.source", "in", _spelled(sources))] if sources else []

@@ -59,7 +59,7 @@ def load_pipeline(
         `shiguan check` refuses), or if HAYSTACK_UNSAFE_DESERIALIZATION is set.
     """
     if os.environ.get("SHIGUAN_PROMPTS_DIR"):
-        from shiguan.llm.prompt_rendering import check_own_prompts  # noqa: PLC0415  # ingesting needs no prompts
+        from shiguan.llm.prompts import check_own_prompts  # noqa: PLC0415  # ingesting needs no prompts
 
         check_own_prompts()
     return _built(read_definition(deployment, mode), data_dir, outputs)
@@ -123,7 +123,7 @@ def _built(definition: dict[str, Any], data_dir: str | Path | None, outputs: lis
     # Finding a file, or refusing it, must not wait for the import of Haystack.
     from shiguan.engine.mode_pipeline import ModePipeline  # noqa: PLC0415
     from shiguan.haystack_compat import template_environment  # noqa: PLC0415
-    from shiguan.llm.prompt_rendering import limit_rendering  # noqa: PLC0415
+    from shiguan.llm.prompts import limit_rendering  # noqa: PLC0415
 
     definition, name = _with_sections_aside(definition), _title(definition)
     _set_models(definition)

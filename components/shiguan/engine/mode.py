@@ -14,7 +14,7 @@ from shiguan.engine.options import ENGINE_OPTIONS, WRITING, AskOptions
 from shiguan.errors import RefusedError
 from shiguan.llm.calls import ask_llm_async, is_available
 from shiguan.llm.model_settings import Budget
-from shiguan.llm.prompt_rendering import render_prompt
+from shiguan.llm.prompts import render_prompt
 from shiguan.llm.run import Run
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.reading.text import read_text

@@ -5,7 +5,7 @@ from typing import Any
 
 from haystack import Document
 
-from shiguan.answer.answerability import matched_coverage
+from shiguan.answer.answerability_gate import matched_coverage
 from shiguan.engine.library import Library
 from shiguan.llm.run import raise_if_cancelled
 from shiguan.reading.passage import Passage

@@ -17,7 +17,7 @@ from shiguan.evaluation.results import RunStore
 from shiguan.evaluation.scoring import contains_answer
 from shiguan.llm.calls import LlmReply, ask_llm
 from shiguan.llm.json_replies import json_object
-from shiguan.llm.prompt_rendering import render_prompt
+from shiguan.llm.prompts import render_prompt
 from shiguan.llm.source_blocks import render_sources
 from shiguan.reading.text import read_text
 from shiguan.text.passages import similarity

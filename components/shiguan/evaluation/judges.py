@@ -29,13 +29,7 @@ class AnswerJudge:
     """
     Lets a language model judge answers and contexts, as defined by Ragas (Es et al. 2023, and its documentation).
 
-    - `faithfulness`: the share of an answer's statements that the passages support (Haystack's `FaithfulnessEvaluator`)
-    - `answer_relevancy`: how far the answer addresses the question
-    - `judged_context_precision`: whether the useful passages come first (average precision)
-    - `judged_context_recall`: the share of the right answer's statements that the passages support
-
-    Each is one call per answer, to any OpenAI-compatible endpoint; the last two need a right answer. Refusals are not
-    judged.
+    Each metric is one call per answer; those of the context need a right answer. Refusals are not judged.
     """
 
     def __init__(self) -> None:

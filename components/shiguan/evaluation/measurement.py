@@ -38,9 +38,8 @@ class Plan:
     """
     What is measured, on what, and where the results go.
 
-    `files` are ingested into a library at `data_dir`, or beside the run's folder; without files the library of
-    `tenant_id` is asked. `output` is the run's folder; None for one below `.data/eval`, named after the plan. `asked`
-    are the options of every question.
+    `files` are ingested into a library at `data_dir`, or beside the run's folder `output`; without files the library
+    of `tenant_id` is asked. `asked` are the options of every question.
     """
 
     kind: Kind

@@ -79,11 +79,9 @@ class Estimate:
 
 def estimate_mean(values: Sequence[float]) -> Estimate:
     """
-    Compute the mean of one number per question, and how far it would move on other questions of the same kind.
+    Compute the mean of one number per question and its interval, the percentile bootstrap (Efron, Tibshirani 1993).
 
-    The interval is the percentile bootstrap over questions (Efron and Tibshirani, "An Introduction to the Bootstrap",
-    1993, chapter 13). Where every value is 0, or every value is 1, it is that of the binomial distribution (Clopper and
-    Pearson 1934), since twenty hits of twenty do not prove 1.
+    Where all are 0 or all are 1 it is that of Clopper and Pearson 1934: twenty hits of twenty do not prove 1.
     """
     if not len(values):
         raise ValueError("A mean needs at least one value, got none.")

@@ -18,12 +18,7 @@ UNKNOWN = "und"  # the language of a question that names none, in the words of B
 
 @dataclass(frozen=True)
 class GoldPassage:
-    """
-    A passage that answers, independent of how the source is cut into passages.
-
-    It is given by a `quote`, which is compared without white space, or by `spans` in code points, any of which is
-    enough; `source` is the file or record that it is from, empty for any. With neither, all of the source is meant.
-    """
+    """A passage that answers: by a quote without white space, or spans in code points; else all of the source."""
 
     quote: str = ""
     source: str = ""
@@ -46,12 +41,7 @@ class GoldPassage:
 
 @dataclass(frozen=True)
 class Question:
-    """
-    One question of a set, with what is right.
-
-    The passages of `gold` answer it together, the highest grade counts; those of a retrieval set are its relevant
-    documents, by record id. Any of `answers` is enough; `stratum` is the group that it is also counted in.
-    """
+    """One question, with any of `answers` and all passages of `gold` that are right; of a retrieval set, documents."""
 
     id: str
     text: str
@@ -103,12 +93,9 @@ class QuestionSet:
 
 def read_golden_set(path: Path) -> QuestionSet:
     """
-    Read a golden set; a question for which nothing could be right is refused.
+    Read a golden set, as docs/answers.md has it; a question for which nothing could be right is refused.
 
-    One question a line: `{"id", "question", "answers"?: ["..."], "gold"?: [{"quote", "source"?}], "answerable"?,
-    "history"?: [{"role", "content"}], "type"?, "language"?}`. Any of `answers` is enough. A passage of `gold` is given
-    by words of it (`quote`), or by `doc_id`, `start` and `end` in code points. The question may be called `text`. It is
-    answerable unless the line says otherwise. The queries of a retrieval set can be read as they are.
+    The queries of a retrieval set can be read as they are.
     """
     questions = [_golden_question(name, row, place) for place, name, row in unique_rows(path, "question")]
     return QuestionSet(questions, {path.name: file_hash(path)}, path.stem)

@@ -22,8 +22,7 @@ class RunStore:
     """
     The folder of a run: its configuration in `run.json`, and a line in `questions.jsonl` for each question.
 
-    A record is in its file before the next question begins, and a line that a crash cut off is dropped when the folder
-    is opened again. A folder belongs to one configuration: numbers of two must never mix.
+    A record is in its file before the next question begins; numbers of two configurations must never mix.
     """
 
     def __init__(self, folder: Path, configuration: dict[str, Any]) -> None:

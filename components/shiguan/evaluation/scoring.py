@@ -1,21 +1,9 @@
 """
 Scores the records of a run: passages, answers and cost.
 
-Passages are scored by Haystack's evaluators, which compare one field and have no cut-off. So each passage gets the id
-of the judged document that it is right for, the first of several alone: the others would add up gains and exceed 1.
-Grades are gains; recall, MRR and all-gold count only the documents with the highest grade.
-
-An answer is compared with a right one as in SQuAD (Rajpurkar et al. 2016, section 6.1): case, punctuation and English
-articles do not count, and the best of several right answers does. Chinese is compared by characters, as in CMRC 2018
-(Cui et al. 2019, section 4); traditional ones count as simplified. Citation marks are left out.
-
-Whether the citations hold follows ALCE (Gao et al., "Enabling Large Language Models to Generate Text with Citations",
-2023, section 4.3). A claim is *recalled* if the passages that it cites support it, all of them together. A citation
-is *precise* if its claim is recalled, and the passage either supports the claim by itself or cannot be left out.
-Where ALCE asks a model whether a passage entails a claim, the claim checker of all modes decides: its verdict must be
-`supported` (docs/quality.md shows how often it agrees with people). So a claim in another language than its passages,
-`partial` at most, is not recalled; headings, courtesies and sentences that admit a gap are left out, where ALCE
-counts every sentence.
+Passages are scored by Haystack's evaluators, by the judged document that each is right for, the first alone. Answers
+are compared as in SQuAD (Rajpurkar et al. 2016, 6.1), Chinese by characters as in CMRC 2018 (Cui et al. 2019, 4).
+Citations follow ALCE (Gao et al. 2023, 4.3); where it asks a model, the claim checker of all modes decides.
 """
 
 import re

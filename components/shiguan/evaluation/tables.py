@@ -15,12 +15,7 @@ _PIPE_WIDTH = 140
 
 @dataclass(frozen=True)
 class Table:
-    """
-    Rows of cells under headings.
-
-    A column whose heading begins with `>` holds numbers and is aligned right. A cell that is a pair is a value and a
-    note in grey. Nothing in a cell can open a column, tag, link or colour.
-    """
+    """Rows under headings, which begin with `>` over numbers; a pair is a value and a note. Cells open no markup."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[Any]]

@@ -16,7 +16,7 @@ from shiguan.claims.verbatim import find_verbatim
 from shiguan.grading.attempts import GradedAnswer
 from shiguan.llm.calls import NO_LLM, ask_llm_async, is_available, warm_up_generator
 from shiguan.llm.json_replies import json_number, json_object
-from shiguan.llm.prompt_rendering import render_prompt
+from shiguan.llm.prompts import render_prompt
 from shiguan.llm.source_blocks import neutral_text, render_sources
 from shiguan.reading.question import read_question
 from shiguan.reading.text import read_text

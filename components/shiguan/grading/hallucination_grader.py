@@ -8,8 +8,7 @@ from haystack import Document, component, logging
 from haystack.dataclasses import ChatMessage
 
 from shiguan.grading.answer_grader import AnswerGrader, check_answer
-from shiguan.grading.attempts import Attempt
-from shiguan.grading.decision import OnUnsupported, decide, finished
+from shiguan.grading.attempts import Attempt, OnUnsupported, decide, finished
 from shiguan.llm.calls import blocking, warm_up_generator
 from shiguan.llm.run import check_in_thread
 from shiguan.serialization import Serializable

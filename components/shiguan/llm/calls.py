@@ -35,12 +35,7 @@ def budget_allows(calls: int = 1) -> bool:
 
 
 def estimate_tokens(text: list[ChatMessage] | str) -> int:
-    """
-    Estimate the tokens of a prompt, rather too many: one for four characters of ASCII, eight for five others.
-
-    Of contexts of eight passages of public sets 95 % have at most 1.59 tokens of cl100k_base for a Chinese character
-    (o200k_base 1.11) and .92 for four characters of English (docs/models.md).
-    """
+    """Estimate the tokens of a prompt, rather too many: one for four characters of ASCII, eight for five others."""
     texts = [text] if isinstance(text, str) else [part for message in text for part in [*message.texts, "." * 24]]
     plain = sum(len(part.encode("ascii", "ignore")) for part in texts)
     return -(-8 * (sum(map(len, texts)) - plain) // 5) + -(-plain // 4)
@@ -59,8 +54,7 @@ class Outcome:
     """
     How a question ended without a reply of the model that answers; `CitationExtractor` writes the answer from it.
 
-    `kind` is the answer's status, or `unanswered` where passages were found and no model could be asked; `reason` says
-    why. `texts` are shown: messages of the conversation, or a sentence. `meta` is added to that of the answer.
+    `kind` is the answer's status, or `unanswered` where passages were found and no model could be asked.
     """
 
     kind: Literal["unanswered", "not_found", "recalled", "unsearched", "refused"]
@@ -86,10 +80,9 @@ def warm_up_generator(chat_generator: Any) -> None:
 
 async def run_nested_async(part: Any, **arguments: Any) -> dict[str, Any]:
     """
-    Run a nested component without blocking the event loop; a component without `run_async` runs in a thread.
+    Run a nested component without blocking the event loop; one without `run_async` runs in a thread.
 
-    So does a component of another library in an event loop for one call: its client would keep connections of a loop
-    that is closed before the next call.
+    So does one of another library in a loop for one call, whose connections its client would keep.
     """
     foreign = not type(part).__module__.startswith("shiguan.")
     in_thread = foreign and asyncio.get_running_loop() in _passing_loops and callable(getattr(part, "run", None))
@@ -142,12 +135,7 @@ async def ask_llm_async(
     generation_kwargs: dict[str, Any] | None = None,
     helper: bool = True,
 ) -> LlmReply:
-    """
-    Call a generator once without blocking the event loop; an error becomes the reply's `failure`.
-
-    The call has the `helper` limit of the current run, and no more than the question's budget leaves a helper, or the
-    judge of an answer; a longer one is cancelled.
-    """
+    """Call a generator once, within the limits of the run and its budget; an error becomes the `failure`."""
     run = current_run()
     if run is not None and not run.allows(helper=helper):
         return LlmReply(failure="The question's budget leaves no call for it")

@@ -37,11 +37,9 @@ FIRST_WAIT = 1.0
 
 class OpenAIEndpoint:
     """
-    One model with its settings; its key is read from the environment when this is made.
+    One model with its settings, which retries as `ConfiguredChatGenerator` describes and records each call in the run.
 
-    It retries as `ConfiguredChatGenerator` describes. Replies are streamed even without a listener, so that `timeout`
-    counts from the last token and not from the beginning. The attempts together have the `llm` limit of the run until
-    the first token comes. Each call is recorded in the run, also one that failed.
+    Replies are streamed even without a listener, so that `timeout` counts from the last token.
     """
 
     def __init__(

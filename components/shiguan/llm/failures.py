@@ -21,12 +21,7 @@ _LONGEST_WAIT = 60.0
 
 
 def is_worth_retrying(error: BaseException) -> bool:
-    """
-    Return whether the same call may succeed a little later.
-
-    Not if the endpoint refused its content (a wrong key, an unknown model, a prompt that is too long) or asked for a
-    long pause, nor after a mistake in the call, a reply that is too long, or a timeout: a slow server is still busy.
-    """
+    """Return whether the same call may succeed soon: not after a refusal, a long pause, a timeout or a mistake."""
     if isinstance(error, openai.APITimeoutError) and not isinstance(error.__cause__, httpx.ConnectTimeout):
         return False
     if unwanted(error):

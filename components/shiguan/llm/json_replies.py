@@ -1,9 +1,4 @@
-"""
-Reads the JSON that a language model was asked for, even if it is not quite JSON.
-
-`json_repair` repairs it, but a value that is cut off at the end of the reply is left out, never completed. This module
-chooses among several pieces of JSON, and limits how much of a hostile reply is read.
-"""
+"""Reads the JSON that a model was asked for, even if it is not quite JSON; a value that is cut off is left out."""
 
 import json
 import re
@@ -55,12 +50,7 @@ def json_object(reply: str, key: str | None = None) -> dict[str, Any] | None:
 
 
 def json_strings(reply: str, key: str) -> list[str]:
-    """
-    Read a list of strings from a reply such as `{"queries": ["…", "…"]}`: trimmed, without empty and repeated ones.
-
-    Common misses of the format are accepted: a bare list, a single string under the key, an object with one list under
-    another key, and items that are objects with one string.
-    """
+    """Read a list of strings from a reply such as `{"queries": ["…"]}`, also in other forms: trimmed, each once."""
     found = json_object(reply, key)
     if found is None:
         value = _find(reply, "[")

@@ -63,8 +63,7 @@ class NamedModel(BaseModel, extra="forbid", frozen=True):
     """
     One model; without its own address and key variable it is at the endpoint that the environment names.
 
-    Prices are for a million tokens, in a currency of your choice; `window` is the limit of prompt and reply together,
-    `max_tokens` that of the reply, both in tokens; `timeout` is in seconds, for one attempt.
+    Prices are for a million tokens; `window` (prompt and reply) and `max_tokens` are in tokens, `timeout` in seconds.
     """
 
     name: Annotated[str, Field(pattern=r"^[\w.:/-]{1,80}$")]
@@ -124,12 +123,7 @@ class RoleRule(BaseModel, extra="forbid", frozen=True):
 
 
 class ModelRoles(BaseModel, extra="forbid", frozen=True):
-    """
-    The `models` section.
-
-    A role lists models in the order in which they are asked; a role without a list has that of `answer`. The first
-    rule that fits decides which role writes the answer.
-    """
+    """The `models` section: roles list models in the order in which they are asked; rules choose who answers."""
 
     models: Annotated[list[NamedModel], Field(min_length=1, max_length=50)] = [NamedModel(name="default")]
     roles: dict[Role, Annotated[list[str], Field(min_length=1)]] = {"answer": ["default"]}
@@ -186,11 +180,7 @@ _Amount = Annotated[float | None, Field(ge=0, le=_MOST, strict=True, allow_inf_n
 
 
 class Budget(BaseModel, extra="forbid", frozen=True):
-    """
-    What one question may spend, from a file's `budget` section or the question; None for no limit.
-
-    `calls` are requests to language models, including retries; `seconds` count from the question.
-    """
+    """What one question may spend: requests to models, with retries, and seconds; None for no limit."""
 
     calls: _Count = None
     seconds: _Amount = None

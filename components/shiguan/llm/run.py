@@ -60,14 +60,9 @@ class Stage:
 @dataclass(eq=False)
 class Run:
     """
-    The state of one question while it is answered.
+    The state of one question while it is answered: its stages and their times, its calls and their tokens, its budget.
 
-    `times` has the milliseconds of each stage and `visits` how often it ran. `answered` counts the calls of models that
-    got an answer, and `usage` their tokens by kind; `calls` lists all calls, also failed ones; `requests` counts their
-    attempts; `switches` lists where another model stood in, and why; `refused` the stages that the budget left without
-    a model; `found` has the ids of the library's passages that the stages `reading` it found; `warned` what parts
-    without an output for warnings warned of; `unanswered` why the model that answers gave no reply; `checks` the checks
-    of its answers, one for all stages. After `stop` no stage begins before `resume`.
+    `found` has the ids of passages that the stages `reading` the library found; `unanswered` is why nobody replied.
     """
 
     limits: TimeLimits = field(default_factory=TimeLimits)
@@ -168,12 +163,7 @@ class Run:
     # -- budget --------------------------------------------------------------------------------------------------------
 
     def allows(self, calls: int = 1, *, helper: bool = False) -> bool:
-        """
-        Return whether the current stage may call a model this often; a refusal is recorded.
-
-        A `helper` (a rewording, a hypothetical passage) may not take the last call, nor begin when more than .6 of the
-        time has passed: the answer comes first.
-        """
+        """Return whether the stage may call a model this often; a `helper` leaves the last call and .4 of the time."""
         left = self.seconds_left(helper=helper)
         enough = self.budget.calls is None or self.requests + calls + helper <= self.budget.calls
         allowed = enough and (left is None or left > 0)
@@ -232,12 +222,7 @@ class Run:
         estimate: dict[str, int] | None = None,
         **call: Any,
     ) -> list[ChatMessage]:
-        """
-        Count the call behind these replies, and mark them, so that it is not counted again.
-
-        No replies, marked ones, and replies that used no tokens are not counted. `price` computes the cost from the
-        tokens, `estimate` is used if the endpoint did not count them, and `call` is recorded as well.
-        """
+        """Count the call behind replies and mark them, unless it was counted or used no tokens."""
         meta = getattr(replies[0], "meta", None) if replies else None
         first: dict[str, Any] = meta if isinstance(meta, dict) else {}
         usage = first.get("usage")

@@ -55,13 +55,7 @@ _FOLDING = _Folding()
 
 @lru_cache(256)  # a passage is rendered to count its tokens, and again for the prompt
 def neutral_text(text: str) -> str:
-    """
-    Keep a passage from looking like a part of the prompt.
-
-    Delimiters, tags of chat formats, citation marks such as `[7]`, role markers at the start of a line and control
-    characters are replaced by look-alikes, also in full-width letters or with hidden characters between the letters.
-    All other characters and the length stay the same.
-    """
+    """Replace what looks like a part of a prompt (delimiters, tags, marks, roles) by look-alikes of the same length."""
     characters = list(_CONTROL.sub(" ", text))
     shadow = "".join(characters).translate(_FOLDING)
     for match in re.finditer("<", shadow):

@@ -13,7 +13,7 @@ from haystack.dataclasses import ChatMessage
 from shiguan.conversations import ConversationStore, SummaryNode, Turn, as_messages
 from shiguan.errors import StoreError
 from shiguan.llm.calls import Outcome, warm_up_generator
-from shiguan.llm.prompt_rendering import clean_history
+from shiguan.llm.prompts import clean_history
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.memory.earlier_turns import (
     EarlierTurns,
@@ -30,13 +30,12 @@ from shiguan.memory.recollection import LAST_TURNS, fragments
 from shiguan.memory.summary_tree import SummaryTree
 from shiguan.memory.unsearched import authors, book_list, unsearched_answer
 from shiguan.models.token_counter import TokenCounter
-from shiguan.reading.question import read_question
+from shiguan.reading.question import asked_work, asks_for_books, is_titled, read_question
 from shiguan.reading.text import read_text
 from shiguan.resources import read_patterns
 from shiguan.serialization import Serializable
 from shiguan.tenants import FileStore, all_of, require_filters, tenant_of, where
 from shiguan.text.follow_ups import asked_of_another, needs_context, salient_terms, says_enough
-from shiguan.text.library_questions import asked_work, asks_for_books, is_titled
 
 _TURNS = 10
 _HIGHEST_NUMBER = 900

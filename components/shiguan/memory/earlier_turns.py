@@ -10,7 +10,7 @@ from pydantic import BaseModel, NonNegativeInt, PositiveInt, ValidationError
 
 from shiguan.claims.marks import neutral_answer
 from shiguan.conversations import SummaryNode, Turn
-from shiguan.llm.prompt_rendering import render_prompt
+from shiguan.llm.prompts import render_prompt
 from shiguan.llm.source_blocks import neutral_text, numbered, render_sources
 from shiguan.reading.text import read_text
 from shiguan.text.passages import with_gaps

@@ -14,7 +14,7 @@ from shiguan.conversations import ConversationStore, SummaryNode, Turn
 from shiguan.errors import ModelMissingError
 from shiguan.llm.calls import ask_llm, is_available, warm_up_generator
 from shiguan.llm.json_replies import json_object
-from shiguan.llm.prompt_rendering import render_prompt
+from shiguan.llm.prompts import render_prompt
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.reading.text import read_text
 from shiguan.serialization import Serializable

@@ -2,7 +2,7 @@
 
 import ctypes
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -22,12 +22,9 @@ _IN_INTEGERS = 4
 
 class EncoderGraph:
     """
-    The encoder as a graph: of embedded words it makes token vectors. Shape of both: (1, tokens, 384).
+    The encoder (BERT, Devlin et al. 2019) as a graph: of embedded words it makes token vectors, both (1, tokens, 384).
 
-    It is that of BERT (Devlin et al. 2019, https://arxiv.org/abs/1810.04805): in each layer attention, then two
-    matrices, each added to what came in. The word embeddings stay outside (see `engine.py`). All products are those of
-    8-bit integers; each place has the quickest of three ways that keeps the vectors near to those of float32
-    (docs/decisions/0011-embedder.md has what each costs).
+    Of three ways to multiply 8-bit integers each place has the quickest that keeps vectors near (docs/decisions/0011).
     """
 
     inputs: ClassVar[dict[str, list[Any]]] = {}
@@ -92,12 +89,7 @@ class EncoderGraph:
         )
 
     def linear_by_dimension(self, inputs: str, name: str, normalization: str) -> str:
-        """
-        Multiply inputs that a layer normalization gave, each dimension divided by its usual size there.
-
-        The matrix is multiplied by the same sizes: Xiao et al. 2023, SmoothQuant, equation 3,
-        https://arxiv.org/abs/2211.10438; what they measure on examples, the normalization's own weights say.
-        """
+        """Multiply normalized inputs, each dimension divided by its usual size (SmoothQuant, Xiao et al. 2023)."""
         factors, shifts = (self.weights.floats(normalization + end) for end in (".w", ".b"))
         sizes = np.sqrt(factors**2 + shifts**2)
         divided = self.node("Mul", inputs, self.constant(name + ".sizes", 1 / sizes))
@@ -176,48 +168,43 @@ def session_of(graph: Path | bytes) -> Any:
     )
 
 
-class Embeddings:
-    """The vectors of words and of places, which stay outside of the graphs."""
+class GraphReader:
+    """What reads a graph that is made of the packaged weights; the vectors of words and places stay outside of it."""
 
-    def __init__(self, weights: Weights) -> None:
-        self._marks = weights.start_id, weights.end_id
-        self._words = weights.blocks("emb.word", DIMENSIONS)
+    def __init__(self, name: str, graph: Callable[[Path], EncoderGraph]) -> None:
+        path = weights_file()
+        # First, since it checks the weights; whatever reads them afterwards reads what is expected.
+        made = made_file(name, path, lambda: graph(path).content())
+        weights = Weights(path)
+        self._marks, self._longest = (weights.start_id, weights.end_id), weights.positions - 2
+        self._tokenizer = tokenizer()
+        self._table = weights.blocks("emb.word", DIMENSIONS)
         # The second kind of token, the other text of a pair, never occurs.
         kind = weights.floats("emb.type")[:DIMENSIONS]
         self._places = weights.floats("emb.pos").reshape(-1, DIMENSIONS) + kind
+        self._session = session_of(made)
 
-    def words(self, pieces: Sequence[int]) -> NDArray[np.float32]:
+    def _words(self, pieces: Sequence[int]) -> NDArray[np.float32]:
         """Return the vectors of a text's pieces, between those of start and end. Shape: (pieces + 2, 384)."""
         start, end = self._marks
-        return unpack_blocks(self._words[[start, *pieces, end]])
+        return unpack_blocks(self._table[[start, *pieces, end]])
 
-    def placed(self, words: NDArray[np.float32]) -> NDArray[np.float32]:
+    def _placed(self, words: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the vectors of a text's words with those of their places added."""
         there: NDArray[np.float32] = words + self._places[: len(words)]
         return there
 
 
-class E5Encoder:
+class E5Encoder(GraphReader):
     """
-    Turns texts into unit vectors of 384; two texts mean much the same where their product is near 1.
+    Turns texts into unit vectors of 384 (Wang et al. 2024, Multilingual E5, arXiv 2402.05672), safe for many threads.
 
-    The model was trained with `query: ` before questions and `passage: ` before what answers them (Wang et al. 2024,
-    Multilingual E5 Text Embeddings, https://arxiv.org/abs/2402.05672). A text of more than 512 tokens is read in
-    windows; its vector is the mean of theirs, weighed by their tokens. An empty text has the vector of its prefix.
-
-    Every window goes through the model alone: on one core that is as quick as any batch, since nothing is padded, and
-    the vector of a text does not depend on its company. Many cores are used by windows side by side. Safe to use from
-    many threads. Get the process's by `engine`.
+    A text of more than 512 tokens is read in windows, whose mean it has. Every window is read alone, so that the vector
+    of a text does not depend on its company.
     """
 
     def __init__(self) -> None:
-        path = weights_file()
-        # First, since it checks the weights; whatever reads them afterwards reads what is expected.
-        graph = made_file("encoder.onnx", path, lambda: EncoderGraph(Weights(path)).content())
-        weights = Weights(path)
-        self._longest = weights.positions - 2
-        self._tokenizer, self._embeddings = tokenizer(), Embeddings(weights)
-        self._session = session_of(graph)
+        super().__init__("encoder.onnx", lambda path: EncoderGraph(Weights(path)))
         # What making it took, as much again, glibc keeps for itself until it is asked; others have no such call.
         with suppress(AttributeError, OSError, TypeError):
             ctypes.CDLL(None).malloc_trim(0)
@@ -254,7 +241,7 @@ class E5Encoder:
         return mean
 
     def _read(self, window: list[int]) -> NDArray[np.float32]:
-        embeddings = self._embeddings.placed(self._embeddings.words(window))
+        embeddings = self._placed(self._words(window))
         (tokens,) = self._session.run(None, {"embeddings": embeddings[None]})
         read: NDArray[np.float32] = tokens[0]
         return read

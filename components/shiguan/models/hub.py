@@ -40,11 +40,7 @@ def folder_size(folder: Path) -> int:
 
 
 def fetch_model(name: str) -> Path:
-    """
-    Download a model into the hub's cache, compare every file with the hub's own checksum, and give its folder.
-
-    What a file of another checksum would run as is not known: it is deleted, and the model counts as missing.
-    """
+    """Download a model into the hub's cache and give its folder; a file of another checksum is deleted."""
     from huggingface_hub import HfApi, constants, snapshot_download  # noqa: PLC0415
 
     try:

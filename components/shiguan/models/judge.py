@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shiguan.models.adapter import APART, DEPTH, AdaptedWeights, Adapter, Array, gelu
-from shiguan.models.engine import Embeddings, EncoderGraph, session_of
-from shiguan.models.token_counter import tokenizer
-from shiguan.models.weights import DIMENSIONS, Weights, made_file, weights_file
+from shiguan.models.engine import EncoderGraph, GraphReader
+from shiguan.models.weights import DIMENSIONS
 
 JUDGED = frozenset({"en", "zh"})
 """The languages of which enough was learned."""
@@ -35,13 +34,7 @@ UNREAD = -20.0
 
 @dataclass(frozen=True)
 class Word:
-    """
-    A token of a claim.
-
-    :param start: Where it begins in the claim, in code points.
-    :param end: Where it ends, exclusive.
-    :param unsupported: The probability that the passage does not say it, 0 to 1.
-    """
+    """A token of a claim: its place in code points, and the probability, 0 to 1, that the passage does not say it."""
 
     start: int
     end: int
@@ -50,14 +43,7 @@ class Word:
 
 @dataclass(frozen=True)
 class Verdict:
-    """
-    What a passage says of a claim, as probabilities that sum to 1.
-
-    :param supported: The claim follows from the passage.
-    :param not_said: The passage says neither the claim nor its opposite.
-    :param contradicted: The passage says otherwise.
-    :param words: The claim's tokens, in order.
-    """
+    """What a passage says of a claim, as probabilities that sum to 1, and the tokens of the claim in order."""
 
     supported: float
     not_said: float
@@ -67,12 +53,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Reading:
-    """
-    Whether a passage answers a question, and where.
-
-    :param log_odds: The logarithm of the odds that it does.
-    :param places: Its tokens: start and end in code points, and how likely the answer, if any, is there.
-    """
+    """The log-odds that a passage answers a question, and how likely the answer is at each span of a token."""
 
     log_odds: float
     places: tuple[tuple[int, int, float], ...] = ()
@@ -87,10 +68,9 @@ _NOTHING_SAID = Verdict(0.0, 1.0, 0.0)
 
 class JudgeGraph(EncoderGraph):
     """
-    The encoder over a passage and a claim or a question, one after the other.
+    The encoder over a passage and a claim or a question: the first layers read each by itself, the others together.
 
-    The first layers read each by itself; in the others the tokens of the latter, to which a mark of what it is has been
-    added, also see the passage's. What comes out is the tokens after the former layers, and after all.
+    The tokens of the latter get a mark of what it is. The tokens after the first layers, and after all, come out.
     """
 
     weights: AdaptedWeights
@@ -114,14 +94,7 @@ class JudgeGraph(EncoderGraph):
 
 @dataclass(frozen=True)
 class Beside:
-    """
-    What was read of a text beside a passage.
-
-    :param pooled: What the heads judge by.
-    :param unsupported: For each of its tokens how little the passage supports it.
-    :param answers: For each of the passage's tokens the logit that it answers.
-    :param nowhere: That none does.
-    """
+    """What was read of a text beside a passage, for each token of the text, and for each of the passage's."""
 
     pooled: Array
     unsupported: Array
@@ -135,24 +108,18 @@ class Beside:
         return highest + float(np.log(np.exp(self.answers - highest).sum())) - self.nowhere
 
 
-class Judge:
+class Judge(GraphReader):
     """
     Judges claims and questions by passages; safe to use from many threads, and the same at every run.
 
-    A passage of more than 200 tokens, for a question 300, is read in windows, and the one that supports the claim, or
-    answers the question, best decides. A claim of more than 64 tokens is read in parts, and the part with the least
-    support decides; one of more than 512 is not read and counts as not said, as does one without text or without a
-    passage. Of a question the first 64 tokens are read.
+    A long passage is read in windows, of which the best decides, a long claim in parts, of which the worst does.
     """
 
     def __init__(self, graph: type[JudgeGraph] = JudgeGraph, adapter: Path = ADAPTER) -> None:
-        path = weights_file()
         self._adapter = read = Adapter(adapter)
-        made = made_file(
-            f"judge-{graph.__name__}-{read.mark}.onnx", path, lambda: graph(AdaptedWeights(path, read.values)).content()
+        super().__init__(
+            f"judge-{graph.__name__}-{read.mark}.onnx", lambda path: graph(AdaptedWeights(path, read.values))
         )
-        self._tokenizer, self._embeddings = tokenizer(), Embeddings(Weights(path))
-        self._session = session_of(made)
 
     def answer(self, question: str, passage: str) -> Reading:
         """Read a passage, best a window of a few sentences, for a question."""
@@ -166,12 +133,7 @@ class Judge:
         return Reading(read.log_odds, tuple((a, b, share) for (_, a, b), share in zip(window, likely, strict=True)))
 
     def verdicts(self, pairs: Sequence[tuple[str, str]]) -> list[Verdict]:
-        """
-        Judge claims.
-
-        :param pairs: Claims, each with a passage: best a window of one to three sentences.
-        :returns: What each passage says of its claim, in their order.
-        """
+        """Judge claims, each with a passage, best a window of one to three sentences."""
         return [self._verdict(claim, passage) for claim, passage in pairs]
 
     def _verdict(self, claim: str, passage: str) -> Verdict:
@@ -198,8 +160,8 @@ class Judge:
 
     def _beside(self, text: list[int], passage: Pieces, mark: str) -> Beside:
         """Read a text, as tokens, beside a passage; the mark says what it is."""
-        said, beside = map(self._embeddings.words, ([piece for piece, *_ in passage], text))
-        embeddings = np.concatenate([self._embeddings.placed(said), self._embeddings.placed(beside)])
+        said, beside = map(self._words, ([piece for piece, *_ in passage], text))
+        embeddings = np.concatenate([self._placed(said), self._placed(beside)])
         is_beside = np.arange(len(embeddings)) >= len(said)
         own = np.where(is_beside[:, None] == is_beside, np.float32(0), np.float32(_HIDDEN_FROM))
         both = np.where(is_beside[:, None] | (mark == "of_question"), np.float32(0), own)
@@ -216,12 +178,7 @@ class Judge:
         return self._laid_beside((said, beside), *((x[:at], x[at:]) for x in (alone[0], read[0])))
 
     def _laid_beside(self, words: tuple[Array, Array], alone: tuple[Array, Array], read: tuple[Array, Array]) -> Beside:
-        """
-        Lay each token of a text beside those of the passage that are like it, and the other way round.
-
-        As in Chen et al. 2017, ESIM, section 3.2, arXiv 1609.06038; likeness is of the words' embeddings and of what
-        the layers that read each text by itself make of them.
-        """
+        """Lay each token of a text beside those of the passage that are like it, and back (ESIM, Chen et al. 2017)."""
         likeness = [_unit(text) @ _unit(passage[1:-1]).T for passage, text in (words, alone)]
         sharpness = self._adapter.values["sharpness"]
         logits = sharpness[0] * likeness[0] + sharpness[1] * likeness[1]
@@ -241,6 +198,7 @@ class Judge:
         features = [passage, asked, np.abs(passage - asked), sought, *nearest]
         answers = self._adapter.head("place", np.concatenate(features, 1))
         return Beside(pooled, wrong, answers[:, 0], -float(self._adapter.head("answer", pooled)[0]))
+
 
 def _windows(pieces: Pieces, size: int) -> Iterator[Pieces]:
     for at in range(0, max(1, len(pieces) - _OVERLAP), size - _OVERLAP):

@@ -52,10 +52,9 @@ def check_hash(path: Path) -> None:
 
 class Weights:
     """
-    The packaged file, memory-mapped: what is not asked for is not read, and what is read can be given back.
+    The packaged file, memory-mapped: a header, the tokenizer's pieces and foldings, and a directory of tensors.
 
-    The file has a header, the tokenizer's pieces with their scores, a table of what characters are folded to, and a
-    directory of tensors. Matrices are blocks of 4-bit numbers, all else is float32.
+    Matrices are blocks of 4-bit numbers, all else is float32.
     """
 
     def __init__(self, path: Path) -> None:
@@ -142,10 +141,7 @@ def made_file(name: str, weights: Path, make: Callable[[], bytes]) -> Path | byt
     """
     Give a file that is made from the weights, whole, in the cache folder; its content where that cannot be written.
 
-    Beside the file lies a record of its hash and, for the last few installations, of the weights' path, size and time
-    when they were hashed. So the weights, 72 MB, are hashed when something is made from them and after the package was
-    installed again; at other starts only what was made. What does not fit its hash is made again. Both files are
-    written aside and renamed, and making is deterministic, so processes that make the same file at once write the same.
+    A record beside it has its hash and the stamps of the installations whose weights, 72 MB, were hashed already.
     """
     folder = cache_folder() / f"e5-{SHA256[:12]}-{RECIPE}"
     path, record_path = folder / name, folder / f"{name}.json"

@@ -8,7 +8,7 @@ from haystack.dataclasses import ChatMessage
 
 from shiguan.llm.calls import NO_LLM, ask_llm_async, blocking, is_available, warm_up_generator
 from shiguan.llm.json_replies import json_object
-from shiguan.llm.prompt_rendering import LAST_TURNS, clean_history, render_prompt
+from shiguan.llm.prompts import LAST_TURNS, clean_history, render_prompt
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.reading.text import read_text
 from shiguan.text.follow_ups import needs_context

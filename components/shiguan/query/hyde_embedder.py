@@ -16,7 +16,7 @@ from shiguan.llm.calls import (
     run_nested_async,
     warm_up_generator,
 )
-from shiguan.llm.prompt_rendering import render_prompt
+from shiguan.llm.prompts import render_prompt
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.reading.text import read_text
 from shiguan.serialization import Serializable

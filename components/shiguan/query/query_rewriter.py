@@ -11,8 +11,7 @@ from haystack.document_stores.types import DocumentStore
 
 from shiguan.llm.calls import NO_LLM, LlmReply, Outcome, ask_llm_async, blocking, is_available, warm_up_generator
 from shiguan.llm.json_replies import json_object, json_strings
-from shiguan.llm.prompt_rendering import LAST_TURNS, clean_history, render_prompt
-from shiguan.llm.prompts import in_language, read_examples
+from shiguan.llm.prompts import LAST_TURNS, clean_history, in_language, read_examples, render_prompt
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.query.query_analyzer import analyse_question
 from shiguan.query.sub_questions import MOST, read_plan

@@ -15,8 +15,7 @@ from shiguan.claims.marks import find_marks, neutral_answer
 from shiguan.claims.reply_cleaning import clean_reply
 from shiguan.llm.calls import ask_llm_async, blocking, is_available, run_nested_async, warm_up_generator
 from shiguan.llm.json_replies import json_object
-from shiguan.llm.prompt_rendering import render_prompt, written_pairs
-from shiguan.llm.prompts import not_found_sentence
+from shiguan.llm.prompts import not_found_sentence, render_prompt, written_pairs
 from shiguan.llm.source_blocks import neutral_text, numbered, render_sources
 from shiguan.query.sub_questions import filled, levels
 from shiguan.reading.text import read_text

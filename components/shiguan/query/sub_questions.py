@@ -24,12 +24,7 @@ A sub-question: its `number`, its `text`, and the numbers of the earlier ones th
 
 
 def read_plan(reply: str, question: str) -> list[Part]:
-    """
-    Read `{"questions": [{"text": "…", "needs": [1]}]}`, and repair what can be repaired.
-
-    An entry that is not a question, repeats the whole question or occurs twice is left out, and so is every need for
-    it or for a later one. A placeholder is a need. Fewer than two parts are not a plan.
-    """
+    """Read `{"questions": [{"text": "…", "needs": [1]}]}` without repeats; fewer than two are no plan."""
     entries = (json_object(reply, "questions") or {}).get("questions")
     kept: dict[int, tuple[str, set[int]]] = {}
     seen = {folded(question)}

@@ -8,6 +8,9 @@ from haystack import Document
 from shiguan.reading.text import Text, read_text
 from shiguan.text.passages import cut_span
 
+MOST_QUOTED = 3
+"""How many quotations there are at most; as many passages are read to estimate whether they answer."""
+
 
 @dataclass(frozen=True)
 class Passage:

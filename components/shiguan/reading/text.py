@@ -89,12 +89,7 @@ class ContentWord:
 
 
 def content_words(sentence: str, *, translated: bool = False, names: bool = True) -> tuple[ContentWord, ...]:
-    """
-    Return the content words of a sentence in order, without numbers and function words, each once.
-
-    Chinese words are those of the dictionary, the longest first; what it lacks, mostly names, is split into characters,
-    which have less weight. `translated` adds translations as forms; without `names`, names are left out.
-    """
+    """Return the content words of a sentence in order, each once; `translated` adds forms, without `names` these go."""
     plain = without_quantities(sentence)
     leave = frozenset() if names else frozenset(term for name in names_of(sentence) for term in terms(name))
     found: dict[str, ContentWord] = {}
@@ -263,19 +258,12 @@ _LEAST: Final = 50
 
 class Memory:
     """
-    The texts read last, for all threads: at most so many characters, and none longer than a share of them.
+    The texts read last, for all threads: at most so many characters, each text as at least 50.
 
-    A longer text is read as well, but only whoever holds it keeps what was worked out of it: a hostile one of megabytes
-    neither stays nor makes others go.
+    Of a longer text than `longest` only its holder keeps what was worked out: a hostile one does not make others go.
     """
 
     def __init__(self, most: int, longest: int) -> None:
-        """
-        Set the limits.
-
-        :param most: Characters of all texts together, each of which counts as at least 50.
-        :param longest: Characters of one text.
-        """
         self._most, self._longest = most, longest
         self._texts: OrderedDict[str, Text] = OrderedDict()
         self.size = 0

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from haystack import Document, component, default_to_dict, logging
 
+from shiguan.models.hub import local_folder
 from shiguan.reading.passage import Passage
 from shiguan.text.sentences import sentence_spans
 
@@ -146,16 +147,7 @@ class BestWindowRanker:
 
 def _is_here(model: str) -> bool:
     """Return whether the packages and the model are installed; looking imports neither torch nor transformers."""
-    if not all(find_spec(package) for package in _PACKAGES):
-        return False
-    if Path(model).is_dir():
-        return True
-    from huggingface_hub import try_to_load_from_cache  # noqa: PLC0415
-
-    try:
-        return isinstance(try_to_load_from_cache(model, "config.json"), str)
-    except ValueError:  # a path that is not a folder is not a name either
-        return False
+    return all(map(find_spec, _PACKAGES)) and (Path(model).is_dir() or local_folder(model) is not None)
 
 
 def _load(parameters: dict[str, Any]) -> "TransformersSimilarityRanker":

@@ -11,8 +11,7 @@ from haystack.document_stores.types import DocumentStore
 from shiguan.reading.passage import highest_cosines
 from shiguan.reading.question import AskedTimes, Question, read_question
 from shiguan.tenants import LibraryStore, TermStore, all_of, during, require_filters
-from shiguan.text.names import heard_names
-from shiguan.text.other_names import names_in_library
+from shiguan.text.names import heard_names, names_in_library
 from shiguan.text.passages import SharedDocument, rescored
 from shiguan.text.terms import covered, terms
 from shiguan.text.times import When, times_in
@@ -130,12 +129,7 @@ _FIELDS = ["id", "parent_id", "tenant_id", "source_id", "start", "end", "positio
 def prefer_dates(
     query: str, documents: list[Document], store: DocumentStore, filters: dict[str, Any] | None
 ) -> list[Document]:
-    """
-    Put passages of the time that a question names before others, and add those that are found only by their time.
-
-    They are added where the question asks only about a time: 《资治通鉴》在建元元年正月记载了什么？ Nothing changes for
-    a library that was ingested before times were stored.
-    """
+    """Put passages of the time that a question names first; where it asks for nothing else, find more by it."""
     asked = read_question(query).times
     if not asked.times:
         return documents

@@ -5,9 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from shiguan.text.english_numbers import ORDINALS
 from shiguan.text.languages import fold_han
-from shiguan.text.quantities import numeral
+from shiguan.text.quantities import ORDINALS, numeral
 from shiguan.text.reigns import (
     LONGEST_NAME,
     Reign,
@@ -114,13 +113,7 @@ class Mention:
 
 
 def find_dates(text: str, context: str = "") -> list[Mention]:
-    """
-    Find the dates of a text, in order.
-
-    The dynasty of an era such as 建元 is read from the text right before it (齐纪 建元元年), else from the `context`,
-    such as the title, and the text itself, else from the dates around it; if it stays ambiguous, `times` has all
-    possible times. A date that does not exist, such as 天宝十六载 or 30 February, has none and the reason in `fault`.
-    """
+    """Find the dates of a text, in order: an ambiguous one has several times, one that does not exist has a fault."""
     plain = fold_han(text)
     named = dynasties_named(fold_han(context)) | dynasties_named(plain)
     taken: list[Mention] = []

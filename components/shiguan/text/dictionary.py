@@ -47,13 +47,7 @@ Translations = list[tuple[list[str], list[list[str]]]]
 
 
 def translated_terms(found: Translations) -> dict[str, float]:
-    """
-    Return the translations of a question's words as terms of the other language, with their weights.
-
-    All translations of a word, at most five, share its weight of 1, so that a word with many meanings counts no more
-    than one with a single one (Pirkola, "The Effects of Query Structure and Dictionary Setups in Dictionary-Based
-    Cross-Language Information Retrieval", SIGIR 1998).
-    """
+    """Weigh the translations of a question's words, which share the weight of a word (Pirkola, SIGIR 1998)."""
     weights: dict[str, float] = defaultdict(float)
     for _, meanings in found:
         for term in (term for meaning in meanings for term in meaning):
@@ -159,11 +153,7 @@ def _dictionary() -> sqlite3.Connection:
 
 
 def _rows(table: str) -> Iterator[tuple[str, str, str, int]]:
-    """
-    Read the meanings of each entry, in order, as short phrases with the stems of their words.
-
-    A single character does not mean the place that it abbreviates: 法 alone is the law, and no sign of France.
-    """
+    """Read the meanings of each entry, with stems; a single character does not mean the place that it abbreviates."""
     matches = (found for found in map(_ENTRY.fullmatch, table.splitlines()) if found and _RUN.fullmatch(found[1]))
     entries = [(found[1], _STANDS_FOR.findall(found[2]), _phrases(found[2])) for found in matches]
     known = defaultdict[str, set[str]](set)

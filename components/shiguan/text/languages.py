@@ -38,13 +38,7 @@ _LONGEST_QUESTION = 300
 
 
 def detect_language(text: str) -> str:
-    """
-    Detect the language of a question or passage by its first 4,000 characters.
-
-    Of a short text what it quotes or has in brackets counts only if it is all. Decides by script; among languages in
-    the Latin script the one with the most function words wins, and text without any (a name, a title) counts as
-    English. Classical and modern, traditional and simplified Chinese are all `zh`.
-    """
+    """Detect the language of a question or passage by its script, in the Latin one by function words, else `en`."""
     own = _QUOTED.sub(" ", text) if len(text) <= _LONGEST_QUESTION else ""
     sample = own if any(map(str.isalpha, own)) else text[:_SAMPLE]
     counts = {code: 0 if sample.isascii() else len(pattern.findall(sample)) for code, pattern in _SCRIPTS}
@@ -125,11 +119,7 @@ def is_classical(text: str) -> bool:
 
 
 def character_weight(character: str) -> float:
-    """
-    Weight a character of a modern sentence for comparison with a classical one.
-
-    Modern words are mostly classical ones with a second character (勤奋 for 勤), so a retelling keeps single ones.
-    """
+    """Weight a character of a modern sentence, of which a classical one often has just one of two (勤 for 勤奋)."""
     if character in _GRAMMAR:
         return 0.0
     encoded = character.encode("gb2312", "ignore")
@@ -141,10 +131,7 @@ def search_weights(question: str) -> dict[str, float]:
     """
     Weight the search terms of a question, each once however often it occurs.
 
-    A pair of Han characters counts less, since its characters are searched too: a classical text mostly has only one
-    character of a modern word. A character of modern grammar counts least, alone or in a pair: it is rare in classical
-    texts, so its rarity would give it the largest weight. The classical words for a modern one that shares no character
-    with them (卒 for 去世) are searched too.
+    Pairs count less, since their characters are searched too; modern grammar, which is rare in classical texts, least.
     """
     return _classical_words(question) | {term: _search_weight(term) for term in terms(question)}
 

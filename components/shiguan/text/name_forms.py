@@ -84,12 +84,7 @@ def _latin_names(sentence: str) -> list[str]:
 
 
 def han_names(text: str) -> tuple[Span, ...]:
-    """
-    Find the names in Han characters: those of the dictionary, persons, rulers, places, and transliterations.
-
-    A person is a surname and one or two characters that are neither words of the dictionary nor such as only verbs and
-    particles are (郭子仪, 张巡, 哥舒翰); a ruler is 宗 or 祖 behind one character, a place 州, 县, 阳 or the like.
-    """
+    """Find the names in Han characters: of the dictionary, persons, rulers (玄宗), places (范阳), transliterations."""
     found: list[Span] = []
     for run in _HAN_RUN.finditer(text):
         at, singles = run.start(), run.start()

@@ -27,10 +27,9 @@ GAP = "\n…\n"
 
 class SharedDocument(Document):
     """
-    A document whose deep copies share its content, embedding and nested meta, and own only the meta dictionary.
+    A document whose deep copies share its content, embedding and nested meta, which no component changes in place.
 
-    Haystack deep-copies every component's inputs; for the thousands of passages of a book that takes longer than
-    reading it. Components do not change what is shared in place.
+    Haystack deep-copies every component's inputs; for the passages of a book that takes longer than reading it.
     """
 
     def __init__(self, **fields: Any) -> None:
@@ -91,12 +90,7 @@ def touched_by(sentences: Sequence[Span], span: Span) -> list[int]:
 
 
 def cut_span(text: str, matches: Sequence[Span], budget: int, count: Callable[[str], int]) -> Span:
-    """
-    Choose the one stretch of a passage to keep.
-
-    Starts from the sentences of the best match and grows, sentence by sentence, towards the other matches and then
-    evenly to both sides, as long as the budget holds. A first sentence that is too long by itself is cut hard.
-    """
+    """Choose the stretch of a passage to keep: the best match, then towards the others, then to both sides."""
     sentences = sentence_spans(text)
     if not sentences:
         return (0, 0)

@@ -43,11 +43,7 @@ def page_words(citation: Mapping[str, Any]) -> str:
 
 
 def place_of(meta: Mapping[str, Any], text: str, span: tuple[int, int], offset: int = 0) -> dict[str, Any]:
-    """
-    Describe a span of a passage by everything that its source has: page, paragraph, CFI, quotation.
-
-    `offset` is where the text begins in the stored passage.
-    """
+    """Describe a span of a passage, which begins at `offset` in the stored one: page, paragraph, CFI, quotation."""
     start, end = span
     found: dict[str, Any] = {}
     begins = [label for at, label in meta.get("pages") or () if at <= offset + start]
@@ -71,11 +67,7 @@ def paragraphs_before(text: str, at: int) -> int:
 
 
 def cfi_of(runs: Sequence[Sequence[Any]], start: int, end: int, text: str) -> str:
-    """
-    Write the EPUB CFI of a span, with its text, by the runs of its passage; empty where the runs do not cover it.
-
-    `epubcfi(/6/4!/4/2,/1:3,/3:8)`: what both ends share, then each end. (EPUB Canonical Fragment Identifiers 1.1, W3C.)
-    """
+    """Write the EPUB CFI (1.1, W3C) of a span by the runs of its passage, `epubcfi(/6/4!/4/2,/1:3,/3:8)`, or ""."""
     offset, within = start, _runs_within(runs, start, end)
     shown = [run for run in within if run[0][2] >= 0]
     if not shown:
@@ -109,11 +101,7 @@ def _runs_within(runs: Sequence[Sequence[Any]], start: int, end: int) -> list[tu
 
 
 def runs_of(raw: str, written: str, path: str) -> list[Run]:
-    """
-    Map the written text of a node to its raw text: white space is collapsed, and some characters are dropped.
-
-    `written` has the visible characters of `raw` in order, and each run of white space as any white space.
-    """
+    """Map the written text of a node, whose white space is collapsed and some characters dropped, to its raw text."""
     if len(raw.strip()) == len(written) and max(raw, default="") <= _WIDEST:
         return [(0, path, len(raw) - len(raw.lstrip()))]
     runs: list[Run] = []

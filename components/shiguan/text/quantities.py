@@ -1,7 +1,8 @@
 """Finds numbers, years and dates in Chinese and English text, as values that can be compared in any spelling."""
 
+import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from pathlib import Path
@@ -10,13 +11,33 @@ from unicodedata import numeric
 
 from shiguan.resources import read_table
 from shiguan.text.clock import times_of_day
-from shiguan.text.english_numbers import CARDINAL, ENGLISH, HALF, ORDINALS, SCALES, WORDS, any_of, english_value
 
 Kind = Literal["number", "ordinal", "year", "month", "day", "percent", "time"]
 
 _TABLE = read_table(Path(__file__).with_name("quantities.yaml"))
 _ERAS: dict[str, list[int]] = _TABLE["eras"]
+_WORDS: dict[str, float] = _TABLE["words"]
+ORDINALS = {word: value for value, word in enumerate(_TABLE["ordinals"].split(), start=1)}
+_SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "dozen": 12}
 
+
+def _any_of(words: Iterable[str]) -> str:
+    """Write words as a pattern that tries only those with the right first letter: most words of a text have none."""
+    rest: dict[str, list[str]] = {}
+    for word in words:
+        rest.setdefault(word[0], []).append(word[1:])
+    words_of = (f"{first}(?:{'|'.join(ends)})" for first, ends in rest.items())
+    return f"(?=[{''.join(rest)}])(?:{'|'.join(words_of)})"
+
+
+_CARDINAL, _ORDINAL, _THEN = _any_of([*_WORDS, *_SCALES]), _any_of(ORDINALS), r"[\s-]+(?:and[\s-]+)?"
+# "The ninth and tenth" and "the first two" are two numbers each, not their sum.
+_ENGLISH = re.compile(
+    rf"\b(?:{_CARDINAL}\b(?:{_THEN}{_CARDINAL}\b|[\s-]and[\s-]a[\s-]half\b)*(?:{_THEN}{_ORDINAL}\b)?|{_ORDINAL}\b)",
+    re.IGNORECASE,
+)
+# Half a million, half an hour, a dozen; a million is as vague as many.
+_HALF = re.compile(rf"\bhalf an?(?: ({'|'.join(_SCALES)})\b|(?= hour\b))|\ba (dozen)\b", re.IGNORECASE)
 _FOLD = str.maketrans({pair[0]: pair[1] for pair in _TABLE["folds"].split()})
 _DIGIT = {c: i for i, c in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 _SMALL = {"十": 10, "百": 100, "千": 1000, "廿": 20, "卅": 30}
@@ -36,8 +57,6 @@ COUNTED = (
     "年月日岁人名个次万亿里州县镇道天位座军兵骑匹卷章篇世代余元公米吨分成倍家子艘所部"
     "条层场级期届周号度寸尺丈石斤只盏头颗枚件点點时時小升秒比块塊"
 )
-
-
 _ERA = re.compile(rf"({'|'.join(sorted(_ERAS, key=len, reverse=True))})(元|[{_HAN}]+|\d+)(?=年|载)")
 # The 1970s are 20世纪70年代 and 上世纪七十年代.
 _DECADE = re.compile(rf"(?:上个?|(\d\d|(?<![{_HAN}])[{_HAN}]+))世纪(\d0|[{_HAN}]十)年代")
@@ -90,7 +109,7 @@ _LONGEST_WHOLE, _NAME_BEFORE = 3, 20
 _RECENT = 30
 _FRACTION = re.compile(
     rf"(?<![\d/.,])(?<!\d[ -])(\d{{1,3}}) ?[/⁄] ?(\d{{1,3}})(?![\d/])|(?<![{_HAN}])(?!百分)([{_HAN}]+)分之([{_HAN}]+)"
-    rf"|\b({CARDINAL}|a(?=\W\w+ of)|\w{{3,}}est|top|bottom)[\s-]({'|'.join(_PARTS)})s?\b",
+    rf"|\b({_CARDINAL}|a(?=\W\w+ of)|\w{{3,}}est|top|bottom)[\s-]({'|'.join(_PARTS)})s?\b",
     re.IGNORECASE,
 )
 _MONTHS = {name: number for number, names in enumerate(_TABLE["months"], start=1) for name in names.split()}
@@ -110,7 +129,7 @@ _SHORT_YEAR = re.compile(
 # 2018–19: the second year of a span is written with its last two digits.
 _YEAR_BEFORE = re.compile(r"(?<!\d)([12]\d)\d\d\s?[-–—/]$", re.ASCII)
 # The stop behind a month is part of it only where that is short: Nov., not November.
-_MONTH = re.compile(rf"\b({any_of(_MONTHS)})\b(?:(?<=\b\w{{3}})(?<!may)\.|(?<=\bsept)\.)?", re.IGNORECASE)
+_MONTH = re.compile(rf"\b({_any_of(_MONTHS)})\b(?:(?<=\b\w{{3}})(?<!may)\.|(?<=\bsept)\.)?", re.IGNORECASE)
 _YEAR_BEHIND = re.compile(r",? (?:\d{1,2}, ?)?[12]\d{3}\b(?![,.]\d)")
 _COMPARABLE = ({"number", "year"}, {"number", "day"}, {"ordinal", "day"})
 
@@ -140,13 +159,7 @@ class Quantity:
 
 
 def quantities(text: str) -> list[Quantity]:
-    """
-    Find the numbers and dates of a text.
-
-    Reads Arabic digits with separators and scales (`1.5 million`, `3万`), English number words and months, Chinese
-    numerals (二十三万, 一九四九), and Chinese era years (天寶十四載 is 755). Vague words (一, "one", "several") and
-    words with a numeral in them (十分重要, 退伍军人, 參軍) are not quantities.
-    """
+    """Find the numbers and dates of a text; vague words (一, "several"), and words such as 十分重要, are none."""
     plain = _NO_NUMBER.sub(lambda word: "_" * len(word[0]), text).translate(_FOLD)
     taken = [False] * len(plain)
     found: list[Quantity] = []
@@ -162,13 +175,11 @@ def quantities(text: str) -> list[Quantity]:
 _Reading = tuple[tuple[int, int], Kind, set[float]]
 
 
-def _times_and_wars(plain: str) -> list[_Reading]:
-    times = times_of_day(plain) if _MAY_BE_TIME.search(plain) else ()
-    wars = (
-        (match.span(), {1.0 + ((match[1] or match[2]) in ("Second", "II", "Two", "2"))})
-        for match in _WORLD_WAR.finditer(plain)
-    )
-    return [*((span, "time", minutes) for span, minutes in times), *((span, "ordinal", which) for span, which in wars)]
+def _times_and_wars(plain: str) -> Iterator[_Reading]:
+    for span, minutes in times_of_day(plain) if _MAY_BE_TIME.search(plain) else ():
+        yield span, "time", minutes
+    for match in _WORLD_WAR.finditer(plain):
+        yield match.span(), "ordinal", {1.0 + ((match[1] or match[2]) in ("Second", "II", "Two", "2"))}
 
 
 def _years(plain: str) -> Iterator[_Reading]:
@@ -190,7 +201,7 @@ def _fractions(plain: str) -> Iterator[_Reading]:
     for match in _FRACTION.finditer(plain):
         arabic, below, han_below, han, word, part = match.groups()
         whole = _PARTS[part.lower()] if part else _value(below or han_below)
-        of_it = WORDS.get(word.lower(), 1) if word else _value(arabic or han)
+        of_it = _WORDS.get(word.lower(), 1) if word else _value(arabic or han)
         # Resolution 43/53 is no share.
         if whole and of_it and of_it < whole and not (arabic and whole > _MOST_PARTS):
             share = 100 * of_it / whole
@@ -213,7 +224,7 @@ def _numbers(plain: str) -> Iterator[_Reading]:
             more = numeric(part[1]) if part[1] else int(part[2]) / int(part[3])
             values, end = {value + more for value in values}, part.end()
         if scale := _SCALE.match(plain, end):
-            factor = SCALES[scale[1].lower()] if scale[1] else _scale(scale[2])
+            factor = _SCALES[scale[1].lower()] if scale[1] else _scale(scale[2])
             values, end = {value * factor for value in values}, scale.end()
         elif (short := _SHORT_SCALE.match(plain, end)) and (not short[3] or plain.startswith(_SIGNS, start - 1, start)):
             values, end = {value * _SHORT_SCALES[short[0].strip()] for value in values}, short.end()
@@ -232,11 +243,11 @@ def _numbers(plain: str) -> Iterator[_Reading]:
 
 
 def _in_words(plain: str) -> Iterator[_Reading]:
-    for match in ENGLISH.finditer(plain):
-        if (value := english_value(match[0].lower())) is not None:
+    for match in _ENGLISH.finditer(plain):
+        if (value := _english_value(match[0].lower())) is not None:
             yield match.span(), _kind(plain, *match.span()), {value}
-    for match in HALF.finditer(plain):
-        yield match.span(), "number", {SCALES["dozen"] if match[2] else SCALES.get((match[1] or "").lower(), 1) / 2}
+    for match in _HALF.finditer(plain):
+        yield match.span(), "number", {_SCALES["dozen"] if match[2] else _SCALES.get((match[1] or "").lower(), 1) / 2}
     for match in _ROMAN_BEHIND.finditer(plain):
         yield match.span(1), "number", {numeral(match[1])}
     for match in _MONTH.finditer(plain):
@@ -245,6 +256,22 @@ def _in_words(plain: str) -> Iterator[_Reading]:
         is_month = match[0][0].isupper() or match[1].lower() not in ("may", "march")
         if (is_month and re.search(r"\d", near)) or _YEAR_BEHIND.match(plain, match.end()):
             yield match.span(), "month", {float(_MONTHS[match[1].lower()])}
+
+
+def _english_value(words: str) -> float | None:
+    """Read an English number; None for the vague ones."""
+    parts = [part for part in re.split(r"[\s-]+", words) if part not in ("and", "a")]
+    if parts in (["one"], ["first"], ["second"]) or all(part in _SCALES for part in parts):
+        return None
+    total = current = 0.0
+    for part in parts:
+        if part == "hundred":
+            current = (current or 1) * 100
+        elif part in _SCALES:
+            total, current = total + (current or 1) * _SCALES[part], 0.0
+        else:
+            current += 0.5 if part == "half" else _WORDS.get(part) or ORDINALS.get(part, 0)
+    return total + current
 
 
 def _arabic(plain: str) -> list[re.Match[str]]:
@@ -336,10 +363,7 @@ def _kind(plain: str, start: int, end: int) -> Kind:
 
 
 def _scale(word: str) -> float:
-    value = 1.0
-    for character in word:
-        value *= _SMALL.get(character) or _LARGE[character]
-    return value
+    return math.prod((float((_SMALL | _LARGE)[character]) for character in word), start=1.0)
 
 
 def _value(word: str) -> float | None:

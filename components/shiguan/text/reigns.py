@@ -166,11 +166,7 @@ def day_in(month: Month, name: str) -> int | None:
 
 
 def western_day(day: int) -> tuple[int, int, int]:
-    """
-    Turn a Julian day number into year, month and day, of the Julian calendar until 1582.
-
-    Richards, "Calendars", in Explanatory Supplement to the Astronomical Almanac (2013), section 15.11.
-    """
+    """Turn a Julian day number into year, month, day, Julian until 1582 (Richards, Explanatory Supplement, 15.11)."""
     rest = day + 1401
     if day >= _FIRST_GREGORIAN:
         rest += (4 * day + 274_277) // 146_097 * 3 // 4 - 38

@@ -49,17 +49,10 @@ _TITLES, _NUMBERED, _WORDS, _OPEN, _STARTERS = (
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
     """
-    Find the sentences of a text.
+    Find the sentences of a text, in linear time.
 
-    Chinese and Japanese sentences end at 。！？； and ……, together with the closing quotes and brackets that follow;
-    English ones at . ! ? where a space and no lower-case letter follows and the word before is not an abbreviation,
-    initial or list number; other scripts at their own full stops. A blank line always ends a sentence, a plain line
-    break never does. Time is linear in the text's length.
-
-    Example:
-    ```python
-    sentence_spans("Mr. Li came. 他走了。")   # [(0, 12), (13, 17)]
-    ```
+    Chinese and Japanese ones end at 。！？； and ……, English ones at . ! ? unless the word before is an abbreviation,
+    others at their own stops; a blank line always ends one, a plain line break never does.
     """
     ends = [0]
     for start, end in pairwise(_hard_ends(text)):

@@ -52,17 +52,9 @@ _stemmer, _stemming = EnglishStemmer(), threading.Lock()
 
 def terms(text: str) -> list[str]:
     """
-    Cut a text into the terms that BM25 counts.
+    Cut a text into the terms that BM25 counts, the same everywhere: governor, 范, 阳, 范阳 for `The governors of 范陽`.
 
-    Characters are NFKC-folded and lower-cased, traditional and variant Han characters folded to simplified ones. A run
-    of Han, kana, Hangul or another script without spaces gives its single characters and then its pairs of neighbours;
-    an English word its stem, unless it is a stop word; a word of another alphabet itself, without accents; a number
-    itself, without thousands separators. Runs and words come in the order of the text. The same text gives the same
-    terms in every process and on every machine.
-
-    ```python
-    terms("The governors of 范陽")  # ["governor", "范", "阳", "范阳"]
-    ```
+    Characters are folded; a run of a script without spaces gives its characters and pairs, an English word its stem.
     """
     tokens = _ASCII_TOKEN.findall(text.lower()) if text.isascii() else _TOKEN.findall(fold_text(text))
     found: list[str] = []
@@ -76,11 +68,7 @@ def terms(text: str) -> list[str]:
 
 
 def term_indices(terms: Iterable[str]) -> list[int]:
-    """
-    Return the numbers of terms in sparse vectors: checksums, the same in every process without a dictionary.
-
-    Of 300,000 terms about ten pairs share a number, which shifts a score by at most one term's weight.
-    """
+    """Return the numbers of terms in sparse vectors: checksums, of which ten pairs in 300,000 terms are equal."""
     return [zlib.crc32(term.encode("utf-8", "surrogatepass")) for term in terms]
 
 
@@ -117,12 +105,7 @@ def _western_digits(text: str) -> str:
 
 @cache
 def _folding() -> dict[int, str | None]:
-    """
-    Build the table of characters that are folded to another one, by OpenCC's tables.
-
-    The forms of Hong Kong, Taiwan and Japan are folded through their traditional form, unless the character is an
-    everyday one of simplified Chinese (in GB 2312), which must not change: 予 is not 豫 in a Chinese text.
-    """
+    """Build the table of folded characters of OpenCC's tables; everyday simplified ones (予) do not change."""
     simplified = {a: b for a, b in _pairs("TSCharacters") if a != b}
     variants = [
         (form, simplified.get(traditional, traditional))
@@ -196,11 +179,7 @@ def size_of(text: str) -> int:
 
 
 def rarity(term: str) -> float:
-    """
-    Weight a term by its rarity in general, independently of the texts at hand.
-
-    Zipf's law puts a word's frequency at about one over its rank, so the logarithm of the rank is its information.
-    """
+    """Weight a term by its rarity in general: the logarithm of its rank, which is its information by Zipf's law."""
     if is_wide(term[0]):
         weight = _SINGLE if len(term) == 1 else 1.0
         return weight if _FUNCTION_CHARACTERS.isdisjoint(term) else weight * _FUNCTION

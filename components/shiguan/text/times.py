@@ -1,8 +1,7 @@
 """
-Times: how they are compared, written, and kept with a passage.
+Times: how they are compared, written, and kept with a passage; years are numbered as by astronomers: 0 is 1 BC.
 
-Years are numbered as by astronomers: 0 is 1 BC, -139 is 140 BC. A reign year is the Western year in which it began, as
-historians write it: 天宝十四载 is 755, and so is its last month, some days of which were in January 756.
+A reign year is the Western year in which it began: 天宝十四载 is 755, and so are its last days, in January 756.
 """
 
 import re
@@ -76,12 +75,7 @@ def month_name(month: int | None, *, leap: bool) -> str:
 
 
 def time_meta(times: Sequence[When]) -> dict[str, Any]:
-    """
-    Write the times of a passage for its meta.
-
-    `when` has each time, with `open` if it is one of several possible meanings of a date; `when_from` and `when_to`,
-    the first and the last year of those that are certain, are for filters.
-    """
+    """Write the times of a passage for its meta: `when`, and the first and last certain year for filters."""
     best: dict[tuple[Any, ...], When] = {}
     for when in times:
         best.setdefault((when.first, when.last, when.month, when.leap), when)

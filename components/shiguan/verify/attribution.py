@@ -54,12 +54,7 @@ class Attribution:
                 self._names[field].setdefault(folded.key, (folded, set()))[1].add(value)
 
     def allows(self, named: str, place: Mapping[str, Any], passage: str = "", *, in_context: bool = False) -> bool:
-        """
-        Return whether a cited place of the library is the one that a text names.
-
-        A work named in `passage`, the folded text around the place, is the one that is quoted. `in_context` the words
-        are a whole sentence: then only known names and titles in 《》 count.
-        """
+        """Return whether a place is the one that a text names; `in_context` only known names and 《titles》 count."""
         values = {"source": [place["source"]], "author": [place.get("author") or ""], "section": place["section"]}
         known = False
         for field, own in values.items():

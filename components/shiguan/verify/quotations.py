@@ -56,8 +56,7 @@ class QuotationSearch:
         """
         Find a quotation, given without its marks, where it is said to be; `in_context`, `named` is the text around it.
 
-        Returns `verdict`, `reason`, `places` (how many), `also` (the others), `difference`, `parts` and, flat, the
-        first place in the form of citations.
+        Returns `verdict`, `reason`, `places` (how many), `also`, `difference`, `parts` and, flat, the first place.
         """
         if len(quotation) > _LONG:
             pieces = _PIECES.findall(quotation)
@@ -189,11 +188,7 @@ def _cut_edges(stretch: Stretch, start: int, end: int) -> list[dict[str, str]]:
 
 
 def _nearest(key: str, text: str, least: float) -> Iterator[tuple[float, int, int]]:
-    """
-    Find parts of a text that are similar to a quotation, with their similarity.
-
-    A short quotation is compared with each part; of a long one three samples are, and the whole only at their places.
-    """
+    """Find parts of a text that are similar to a quotation; of a long one, three samples say where to look."""
     last = max(0, len(key) - _SAMPLE)
     for at in dict.fromkeys((0, last // 2, last)):
         raise_if_cancelled()

@@ -4,8 +4,14 @@ import pytest
 from haystack import Document
 from tests.doubles.found_passage import QUERY, passage
 
-from shiguan.answer.answerability import CLOSEST_BELOW, Calibration, Signals, signals_of
-from shiguan.answer.answerability_gate import AnswerabilityGate, near_names
+from shiguan.answer.answerability_gate import (
+    CLOSEST_BELOW,
+    AnswerabilityGate,
+    Calibration,
+    Signals,
+    near_names,
+    signals_of,
+)
 from shiguan.llm.calls import Outcome
 
 

@@ -109,12 +109,14 @@ def test_task_and_scope_come_from_the_run_then_the_analysis():
 
 
 def test_persona_is_the_one_named_then_the_profiles_then_the_court_historian():
-    def persona(**options):
-        return next(iter(build("precise", **options)[0].meta["prompt_layers"]))
+    def persona(run=None, **options):
+        builder = PromptFileBuilder(prompt="precise", **options)
+        built = builder.run(context="", query="Who?", goal="", language="en", profile=run)["prompt"]
+        return next(iter(built[0].meta["prompt_layers"]))
 
     assert persona() == "persona/shiguan"
     assert persona(profile="legal") == "persona/jurist"
-    assert persona(profile="legal", persona="teacher") == "persona/teacher"
+    assert persona(profile="legal", persona="teacher") == persona(persona="teacher", run="history") == "persona/teacher"
 
 
 def test_messages_carry_the_hash_of_every_layer():
@@ -148,13 +150,6 @@ def test_a_run_may_name_another_profile_than_the_builders_own():
     assert builder.run(**variables)["prompt"][0].text != named.text
     with pytest.raises(ConfigurationError, match="no `alchemy`"):
         builder.run(**variables, profile="alchemy")
-
-
-def test_a_persona_that_the_yaml_names_stays_whatever_profile_a_run_names():
-    builder = PromptFileBuilder(prompt="simple", persona="teacher")
-    layers = builder.run(context="", query="Who?", language="en", profile="history")["prompt"][0].meta["prompt_layers"]
-    assert "persona/teacher" in layers
-    assert "persona/historian" not in layers
 
 
 @pytest.mark.parametrize("text", [*map(load_layer, list_layers()), *map(load_prompt, list_prompts())])

@@ -6,7 +6,7 @@ import pytest
 from haystack import Document
 from tests.doubles.found_passage import FIRST, QUERY, passage
 
-from shiguan.answer.answerability import NEITHER
+from shiguan.answer.answerability_gate import NEITHER
 from shiguan.answer.citation_extractor import CitationExtractor
 from shiguan.answer.question_names import absent_names
 from shiguan.answer.quotations import judged_quotations
@@ -176,12 +176,6 @@ def marked_in(one, query):
     return one.content[slice(*citation["sentence"])].strip()
 
 
-@pytest.mark.parametrize("item", ["- Guo Ziyi took Chang'an back", "757 | Guo Ziyi took Chang'an back"])
-def test_an_item_of_a_list_or_a_row_of_a_table_may_be_the_closest_sentence(item):
-    text = f"He took it back.\n\n{item}"
-    assert marked_in(passage(text, sentence=text), QUERY) == item
-
-
 def test_a_heading_is_quoted_only_where_there_is_nothing_else():
     heading = passage("Guo Ziyi takes Chang'an back", sentence="Guo Ziyi takes Chang'an back", number=1)
     assert [one["number"] for one in run([heading, passage(number=2)]).meta["citations"]] == [2]
@@ -217,19 +211,6 @@ def test_a_quotation_says_where_it_stands_and_what_in_it_is_closest():
     assert FIRST[slice(*citation["sentence"])] == "In 757 Guo Ziyi took Chang'an back."
     assert [FIRST[slice(*span)] for span in citation["words"]] == ["Guo", "Ziyi", "Chang'an", "back"]
     assert (citation["number"], citation["section"], citation["verdict"]) == (1, ["3", "Suiyang"], "quoted")
-
-
-def test_in_another_language_the_closest_sentence_has_the_words_in_translation():
-    text = "安禄山反于范阳。南海有大鲸。其年大雪。"
-    document = passage(text, sentence=text, language="zh")
-    (citation,) = run([document], "Where are there whales?").meta["citations"]
-    assert text[slice(*citation["sentence"])] == "南海有大鲸。"
-
-
-def test_the_closest_sentence_may_have_the_classical_word_for_one_of_the_question():
-    text = "眾呼曰：楊國忠連蕃人謀逆！及誅楊國忠一族，兵猶未解。上聞楊國忠死。"
-    (citation,) = run([passage(text, sentence=text, language="zh")], "谁杀了杨国忠？").meta["citations"]
-    assert text[slice(*citation["sentence"])] == "及誅楊國忠一族，兵猶未解。"
 
 
 def test_places_of_a_cut_passage_are_places_in_the_stored_one():
@@ -347,21 +328,30 @@ def test_a_window_goes_on_until_it_has_the_kind_of_thing_that_is_asked_for():
             "How many people did the census of 755 count?",
             "It counted 52,919,309 people.",
         ),
-        (
-            "长安有大寺。天宝十四载清点僧人。凡一千二百人。寺后有塔。",
-            "天宝十四载清点出僧人多少？",
-            "凡一千二百人。",
-        ),
+        ("长安有大寺。天宝十四载清点僧人。凡一千二百人。寺后有塔。", "天宝十四载清点出僧人多少？", "凡一千二百人。"),
         (
             "Guo Ziyi was old. The war had reasons. Guo Ziyi liked horses.",
             "What did Guo Ziyi like?",
             "Guo Ziyi liked horses.",
         ),
+        (
+            "Guo Ziyi had slandered nobody. Two doctors embalmed him. It was autumn.",
+            "Who embalmed the great Guo Ziyi?",
+            "Two doctors embalmed him.",
+        ),
+        ("He took it back.\n\n- Guo Ziyi took Chang'an back", QUERY, "- Guo Ziyi took Chang'an back"),
+        ("He took it back.\n\n757 | Guo Ziyi took Chang'an back", QUERY, "757 | Guo Ziyi took Chang'an back"),
+        # In translation, and by the classical word for one of the question.
+        ("安禄山反于范阳。南海有大鲸。其年大雪。", "Where are there whales?", "南海有大鲸。"),
+        (
+            "眾呼曰：楊國忠連蕃人謀逆！及誅楊國忠一族，兵猶未解。上聞楊國忠死。",
+            "谁杀了杨国忠？",
+            "及誅楊國忠一族，兵猶未解。",
+        ),
     ],
 )
 def test_the_sentence_that_is_marked_is_the_one_that_answers(text, query, answering):
-    (citation,) = run([passage(text, sentence=text)], query).meta["citations"]
-    assert text[slice(*citation["sentence"])] == answering
+    assert marked_in(passage(text, sentence=text, language=read_text(text).language), query) == answering
 
 
 def test_a_window_goes_on_past_another_date_to_the_one_that_is_asked_for():
@@ -387,12 +377,6 @@ def test_beside_a_sentence_with_most_of_the_words_another_needs_most_of_them_too
     # The first sentence has few of the words itself: perhaps the other one answers.
     asked = "When did the marshal Guo Ziyi whom the emperor trusted lead his soldiers from Lingwu to Chang'an?"
     assert [one["number"] for one in run([passage(), other], asked).meta["citations"]] == [1, 2]
-
-
-def test_the_sentence_that_completes_the_question_is_marked_and_not_the_one_that_repeats_the_name():
-    text = "Guo Ziyi had slandered nobody. Two doctors embalmed him. It was autumn."
-    (citation,) = run([passage(text, sentence=text)], "Who embalmed the great Guo Ziyi?").meta["citations"]
-    assert text[slice(*citation["sentence"])] == "Two doctors embalmed him."
 
 
 def test_the_same_words_from_two_editions_are_quoted_once():

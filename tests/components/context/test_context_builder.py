@@ -6,8 +6,9 @@ import pytest
 from haystack import Document
 from tests.doubles.prompt_reading import parse_sources
 
-from shiguan.context.context_builder import ContextBuilder
+from shiguan.context.context_builder import ContextBuilder, ranked
 from shiguan.models.token_counter import TokenCounter
+from shiguan.reading.passage import Passage
 
 PLAIN = "The governor of {} closed the gates and wrote a letter to the court about grain, salt and horses."
 TOWNS = ["Fanyang", "Luoyang", "Caizhou", "Weibo", "Chengde", "Pinglu"]
@@ -177,3 +178,32 @@ def test_tokens_may_be_those_of_a_model(monkeypatch):
     other = ContextBuilder(130, model="somebody-elses").run(documents=documents)
     assert len(other["documents"]) == 2
     assert other["warnings"][0].startswith("Tokens of `somebody-elses` are estimated from the embedder's (KeyError).")
+
+
+def ids(documents):
+    return [document.id for document in documents]
+
+
+def test_scores_rank_and_ids_break_ties():
+    documents = [Document(id=name, content=name, score=score) for name, score in (("b", 1), ("a", 1), ("c", 2))]
+    assert ids(ranked(documents)) == ["c", "a", "b"]
+
+
+def test_of_one_id_the_best_is_kept():
+    documents = [Document(id="a", content="x", score=score) for score in (0.1, 0.9)]
+    assert [document.score for document in ranked(documents)] == [0.9]
+
+
+def test_without_scores_the_first_of_one_id_keeps_its_place():
+    documents = [Document(id=name, content=text) for name, text in (("a", "first"), ("b", "x"), ("a", "second"))]
+    assert [(document.id, document.content) for document in ranked(documents)] == [("a", "first"), ("b", "x")]
+
+
+def test_passages_without_text_are_left_out():
+    assert ranked([Document(content=""), Document(content=" \n"), Document(content=None)]) == []
+
+
+def test_matches_without_a_place_are_no_spans():
+    meta = {"matches": [{"start": 1, "end": 2, "score": 1}, {"start": 1}, "x"]}
+    assert Passage(Document(content="abc", meta=meta)).spans == [(1, 2)]
+    assert Passage(Document(content="abc", meta={"matches": None})).spans == []

@@ -13,9 +13,9 @@ from shiguan.commands.terminal import source_lines
 from shiguan.engine.library import Library
 from shiguan.errors import ModelMissingError, RefusedError, StoreLockedError
 from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
+from shiguan.reading.question import asked_chapter
 from shiguan.stores.embedded.shards import Shard, close_all_shards
 from shiguan.tenants import check_filters, of_tenant
-from shiguan.text.library_questions import asked_chapter
 
 
 def touch(path, content="x"):

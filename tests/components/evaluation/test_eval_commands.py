@@ -88,14 +88,6 @@ def test_a_run_that_was_stopped_goes_on_and_is_measured_whole(place, monkeypatch
     assert "another configuration" in capsys.readouterr().err
 
 
-def test_a_library_of_other_documents_is_not_measured_on(place, tmp_path, capsys):
-    (tmp_path / "library").mkdir()
-    (tmp_path / "library" / "something").write_text("else")
-    where = ["--output", str(tmp_path / "run"), "--data-dir", str(tmp_path / "library")]
-    assert main(["eval", "retrieval", *files(place), *where]) == 2
-    assert "holds a library that was not made by an evaluation" in capsys.readouterr().err
-
-
 def test_answers_are_measured(place, library, capsys):
     command = ["eval", "answers", "--golden", str(place / "golden.jsonl"), "--mode", "precise", *library]
     assert main([*command, "--output", str(place / "answered")]) == 0

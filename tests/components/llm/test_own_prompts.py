@@ -10,8 +10,7 @@ from shiguan.engine.loading import load_pipeline
 from shiguan.engine.runner import Runner
 from shiguan.errors import ConfigurationError
 from shiguan.evaluation.provenance import prompt_hashes
-from shiguan.llm.prompt_rendering import prompt_hash, render_prompt
-from shiguan.llm.prompts import load_prompt
+from shiguan.llm.prompts import load_prompt, prompt_hash, render_prompt
 
 ANSWER = "Yang Yan proposed the two-tax reform in 780. [1]"
 OWN = """{% message role="system" %}{% include persona %} Answer as a clerk would.{% endmessage %}

@@ -8,7 +8,7 @@ from haystack.dataclasses import ChatMessage
 from tests.components.memory.scripted_conversations import scripted_conversations
 
 from shiguan.conversations import Turn, as_messages
-from shiguan.llm.prompt_rendering import clean_history
+from shiguan.llm.prompts import clean_history
 from shiguan.memory.conversation_reader import route_question
 
 DATA = Path(__file__).resolve().parents[2] / "data"

@@ -94,22 +94,24 @@ def test_without_a_usable_plan_the_question_is_searched_as_the_analysis_says(sta
     assert result["warnings"] == ["The LLM did not take the question apart: it was answered as a whole."]
 
 
-@pytest.mark.parametrize("method", ["multi_query", "decompose", "step_back", "expand", "none"])
-def test_the_analysis_decides_in_auto(stand_in_llm, method):
-    result = rewriter(stand_in_llm, {"queries": ["Something else?"]}).run(query="Q?", analysis={"method": method})
-    assert result["method"] == method
-
-
-@pytest.mark.parametrize("analysis", [None, {}, {"method": "dance"}, {"method": None}])
-def test_without_a_usable_analysis_the_rules_decide(stand_in_llm, analysis):
-    assert rewriter(stand_in_llm, {"queries": ["x y"]}).run(query=MULTI, analysis=analysis)["method"] == "multi_query"
-
-
-def test_parameter_and_argument_win_over_the_analysis(stand_in_llm):
-    component = rewriter(stand_in_llm, {"queries": ["x y"]}, method="step_back")
-    assert component.run(query=MULTI, analysis={"method": "decompose"})["method"] == "step_back"
-    assert component.run(query=MULTI, analysis={"method": "decompose"}, method="none")["method"] == "none"
-    assert component.run(query=MULTI, analysis={"method": "decompose"}, method="auto")["method"] == "decompose"
+@pytest.mark.parametrize(
+    ("own", "analysis", "method", "used"),
+    [
+        *(
+            ("auto", {"method": name}, None, name)
+            for name in ("multi_query", "decompose", "step_back", "expand", "none")
+        ),
+        *(("auto", unusable, None, "multi_query") for unusable in (None, {}, {"method": "dance"}, {"method": None})),
+        ("step_back", {"method": "decompose"}, None, "step_back"),
+        ("step_back", {"method": "decompose"}, "none", "none"),
+        ("step_back", {"method": "decompose"}, "auto", "decompose"),
+    ],
+)
+def test_the_call_decides_then_the_parameter_then_the_analysis_then_the_rules(
+    stand_in_llm, own, analysis, method, used
+):
+    component = rewriter(stand_in_llm, {"queries": ["x y"]}, method=own)
+    assert component.run(query=MULTI, analysis=analysis, method=method)["method"] == used
 
 
 BROKEN = {
@@ -121,8 +123,10 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("reply", BROKEN.values(), ids=BROKEN)
+@pytest.mark.parametrize("reply", [*BROKEN.values(), None], ids=[*BROKEN, "a refused call"])
 def test_a_bad_reply_leaves_the_question_alone_with_a_warning(stand_in_llm, reply):
+    if reply is None:
+        stand_in_llm.next(status=401)
     result = rewriter(stand_in_llm, reply).run(query=MULTI)
     assert result["queries"] == [MULTI]
     assert stand_in_llm.calls == 1
@@ -239,13 +243,6 @@ def test_the_models_name_injection_in_history_reaches_no_role(stand_in_llm):
     assert body["messages"][1]["content"].count("</history>") == 1
     assert len(result["warnings"]) == 3
     assert result["query"] == "When did An Lushan rise?"
-
-
-def test_a_failing_endpoint_leaves_the_question_alone_with_a_warning(stand_in_llm):
-    stand_in_llm.next(status=401)
-    result = rewriter(stand_in_llm, {"queries": ["x"]}).run(query=MULTI)
-    assert result["queries"] == [MULTI]
-    assert "it was searched as it is" in result["warnings"][0]
 
 
 def test_no_model_is_a_warning_and_no_call():

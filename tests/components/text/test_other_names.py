@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shiguan.tenants import TermStore
-from shiguan.text.other_names import name_terms, names_in_library, other_name_weights, other_names
+from shiguan.text.names import name_terms, names_in_library, other_name_weights, other_names
 from shiguan.text.terms import terms
 
 

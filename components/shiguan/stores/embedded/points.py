@@ -34,8 +34,7 @@ from qdrant_edge import (
 from shiguan.errors import StoreError, StoreFormatError
 from shiguan.reading.question import read_question
 from shiguan.stores import BM25_B, BM25_K1
-from shiguan.text.names import names_in_pinyin, sounds_of_text
-from shiguan.text.other_names import name_terms
+from shiguan.text.names import name_terms, names_in_pinyin, sounds_of_text
 from shiguan.text.terms import term_indices, terms
 
 logger = logging.getLogger(__name__)

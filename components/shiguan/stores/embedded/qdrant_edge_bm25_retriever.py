@@ -12,7 +12,7 @@ from haystack.dataclasses import Document
 from shiguan.reading.question import read_question
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 from shiguan.tenants import all_of, require_filters, where
-from shiguan.text.other_names import names_in_library, other_name_weights
+from shiguan.text.names import names_in_library, other_name_weights
 from shiguan.text.passages import rescored
 
 # At most so many languages have their own lists; all others share the last one.

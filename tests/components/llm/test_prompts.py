@@ -9,8 +9,15 @@ from hypothesis import strategies as st
 
 from shiguan.errors import ConfigurationError
 from shiguan.llm import prompts
-from shiguan.llm.prompt_rendering import clean_history, prompt_hash, render_prompt, written_pairs
-from shiguan.llm.prompts import list_prompts, load_prompt, not_found_sentence
+from shiguan.llm.prompts import (
+    clean_history,
+    list_prompts,
+    load_prompt,
+    not_found_sentence,
+    prompt_hash,
+    render_prompt,
+    written_pairs,
+)
 
 
 def test_messages_carry_name_and_hash():

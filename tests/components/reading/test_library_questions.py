@@ -2,7 +2,7 @@
 
 import pytest
 
-from shiguan.text.library_questions import asked_chapter, asked_work, asks_for_books, is_titled
+from shiguan.reading.question import asked_chapter, asked_work, asks_for_books, is_titled
 
 BOOKS = [
     "What books do you have?", "which sources are there", "List all books.", "what is in the library", "What's in your library?",
