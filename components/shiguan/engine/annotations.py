@@ -17,11 +17,7 @@ _LONGEST = 10_000
 
 
 def annotation_sets(receipt: Receipt, works: Sequence[tuple[str, dict[str, Any]]]) -> str:
-    """
-    Write a set of annotations for each EPUB that an answer cites: one object, or a list where there are several.
-
-    Each highlights the cited words, by CFI and by quotation, with the question and the sentence that rests on them.
-    """
+    """Write a set of annotations for each EPUB that is cited: one object, or a list where there are several."""
     sets = [found for source, work in works if (found := _set(receipt, source, work))["items"]]
     if not sets:
         raise RefusedError(

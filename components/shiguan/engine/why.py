@@ -121,11 +121,7 @@ LABELS: dict[str, str] = {
 
 @dataclass(frozen=True)
 class StageTrace:
-    """
-    One question on its way through a mode: the documents of each stage, best first, the answer, and what was searched.
-
-    `found` are the passages of the first attempt, as many as were wanted; `traced` is the result of `Runner.trace`.
-    """
+    """A question on its way: each stage's documents, the answer, what was searched; `found` are more passages."""
 
     lists: dict[str, list[Document]]
     answer: GeneratedAnswer | None = None

@@ -275,11 +275,7 @@ def _remove_place(address: object) -> None:
 
 @contextlib.contextmanager
 def turn(folder: Path, tenant_id: str, source: str, waiting: Callable[[str], object] | None) -> Iterator[None]:
-    """
-    Let one process at a time write or delete a source, so that two versions of it cannot mix.
-
-    `waiting` is called each second with the process that has the turn; without it this does not wait.
-    """
+    """Let one process at a time write or delete a source; `waiting` hears each second which, without it none waits."""
     name = text_hash(json.dumps([tenant_id, source]))[:32]
     holder = folder / f"{name}.json"
     lock = FileLock(folder / f"{name}.lock", mode=0o600, thread_local=False)
