@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from haystack.dataclasses import ByteStream, Document, SparseEmbedding
+from haystack.dataclasses import Document
 from haystack.document_stores.types import DuplicatePolicy
 from tests.components.stores.test_several_processes import holding
 from tests.doubles.small_library import copy_library
@@ -60,24 +60,6 @@ def test_documents_outlive_the_store_object(tmp_path):
     assert store.count_documents() == 700
 
 
-def test_id_content_meta_and_the_direction_of_the_embedding_come_back(tmp_path):
-    document = Document(
-        id="书 / any text",
-        content="他的书",
-        meta={"section": ["一", "二"], "anchor": {"href": "a.xhtml", "offset": 0}, "n": 1.5, "none": None, "yes": True},
-        embedding=[0.1, 0.2, 0.3, 1 / 3],
-        sparse_embedding=SparseEmbedding(indices=[5, 2], values=[0.1, 0.25]),
-        score=0.5,
-        blob=ByteStream(b"bytes"),
-    )
-    store = make(tmp_path)
-    store.write_documents([document])
-    (found,) = store.filter_documents()
-    assert (found.id, found.content, found.meta) == (document.id, document.content, document.meta)
-    assert found.embedding == unit(document.embedding)
-    assert (found.sparse_embedding, found.score, found.blob) == (None, None, None)
-
-
 def test_a_store_without_vectors_keeps_none_and_cannot_search(tmp_path):
     store = make(tmp_path, name="parents", embedding_dim=None)
     document = Document(id="1", content="text", embedding=[0.1, 0.2])
@@ -87,15 +69,6 @@ def test_a_store_without_vectors_keeps_none_and_cannot_search(tmp_path):
         store.bm25_retrieval("text")
     with pytest.raises(StoreError, match="embedding_dim"):
         store.embedding_retrieval([0.1, 0.2])
-
-
-def test_ids_are_listed_and_looked_up(tmp_path):
-    store = make(tmp_path)
-    store.write_documents(documents(5))
-    assert store.existing_ids(["d1", "x"]) == {"d1"}
-    assert store.existing_ids([]) == set()
-    assert sorted(store.list_ids({"field": "meta.tenant_id", "operator": "==", "value": "t0"})) == ["d0", "d3"]
-    assert len(store.list_ids()) == 5
 
 
 @pytest.mark.parametrize("policy", [DuplicatePolicy.FAIL, DuplicatePolicy.NONE])
@@ -223,16 +196,6 @@ def test_damaged_data_end_in_an_error_and_not_the_process(tmp_path, capfd, patte
     assert "panicked" not in capfd.readouterr().err
     path.write_bytes(content)
     assert make(tmp_path).count_documents() == 8
-
-
-def test_a_library_that_was_not_closed_is_opened_as_it_is(tmp_path):
-    store = make(tmp_path)
-    store.write_documents(documents(1))
-    close_all_shards()
-    make(tmp_path).write_documents(documents(4), policy=DuplicatePolicy.OVERWRITE)
-    # As after a kill: what was written since the last close stands in the folder.
-    copy_library(tmp_path / "children", tmp_path / "killed" / "children")
-    assert make(tmp_path / "killed").count_documents() == 4
 
 
 def test_a_creation_killed_at_any_step_is_repaired(tmp_path):
