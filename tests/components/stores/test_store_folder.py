@@ -225,18 +225,6 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path):
         make(tmp_path / "file").count_documents()
 
 
-HOLD = """
-import sys
-from haystack.dataclasses import Document
-from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
-store = QdrantEdgeDocumentStore(path=sys.argv[1], embedding_dim=4).unscoped()
-for n in range(int(sys.argv[2])):
-    store.write_documents([Document(id=f"{n}-{i}", content="书", embedding=[1.0, 0.0, 0.0, 0.0]) for i in range(50)])
-    print(n, flush=True)
-sys.stdin.read()
-"""
-
-
 def test_a_library_that_was_only_read_opens_again_after_a_close_and_after_a_kill(tmp_path, monkeypatch):
     """Opening it brings the engine's files up to date by what was deleted since the graph: nothing is damaged."""
     monkeypatch.setattr(shards, "EXACT_BELOW", 10)
@@ -250,26 +238,6 @@ def test_a_library_that_was_only_read_opens_again_after_a_close_and_after_a_kill
     for _ in range(3):
         assert store.count_documents() == 12
         store.close()
-
-
-@pytest.mark.parametrize("after", [pytest.param(0, marks=pytest.mark.slow), 3, pytest.param(7, marks=pytest.mark.slow)])
-def test_writes_that_returned_outlive_a_kill(tmp_path, after):
-    with Started("-c", HOLD, tmp_path, 1000) as writer:
-        for done in range(after + 1):
-            assert writer.line() == str(done)
-        writer.kill()
-        done = max([after, *map(int, writer.process.stdout.read().split())])
-    store = make(tmp_path)
-    assert {f"{n}-{i}" for n in range(done + 1) for i in range(50)} <= set(store.list_ids())
-    # What a cut write left is whole documents.
-    assert all(d.content == "书" and d.embedding == [1.0, 0.0, 0.0, 0.0] for d in store.filter_documents())
-
-
-def test_the_end_of_a_process_closes_its_stores(tmp_path):
-    ended = Started("-c", HOLD, tmp_path, 2).process
-    _, errors = ended.communicate(input="", timeout=60)
-    assert (ended.returncode, errors) == (0, "")
-    assert make(tmp_path).count_documents() == 100
 
 
 def test_a_folder_that_was_deleted_meanwhile_does_not_keep_others_from_closing(tmp_path):
