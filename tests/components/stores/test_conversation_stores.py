@@ -153,24 +153,7 @@ def test_old_turns_of_all_tenants_go(make_store, monkeypatch):
     assert say(store, "today") == [3]
 
 
-IDS = [
-    "",
-    " ",
-    "a/b",
-    "a\\b",
-    "..",
-    ".",
-    "../../etc/passwd",
-    "x" * 129,
-    "a b",
-    "a\n",
-    "\0",
-    "-a",
-    None,
-    7,
-    ["c"],
-    [10**5000],
-]
+IDS = ["", "../../etc/passwd", "x" * 129, "a b", "a\n", "\0", "-a", None, [10**5000]]
 
 
 @pytest.mark.parametrize("conversation", IDS)
