@@ -68,10 +68,6 @@ class PipelineStore(Serializable):
         """Keep others from writing or deleting a source during a `with` block; stores on servers have no such lock."""
         return nullcontext()
 
-    def list_meta(self, filters: dict[str, Any] | None, fields: list[str]) -> list[dict[str, Any]]:  # noqa: ARG002
-        """Read some meta fields of the documents that match; nothing where a store keeps none."""
-        return []
-
     def count_languages(self, filters: dict[str, Any] | None = None) -> dict[str, int]:  # noqa: ARG002
         """Count the documents in each language; nothing where a store does not know them."""
         return {}
