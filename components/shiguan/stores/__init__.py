@@ -33,15 +33,11 @@ def other_vectors(place: object, found: str | None, wanted: str) -> str:
 
 
 class PipelineStore(Serializable):
-    """
-    What Haystack needs of a store in a pipeline file, and the engine of one that has no folder or server to look after.
-
-    The asynchronous methods run the synchronous ones in a thread: a client of a server belongs to the event loop that
-    first used it, a pipeline outside a server gets a new loop with every run, and the embedded engine has no
-    asynchronous calls.
-    """
+    """What Haystack needs of a store in a pipeline file, and the engine of one without a folder or a server."""
 
     def __init_subclass__(cls, **options: Any) -> None:
+        # A client of a server belongs to the event loop that first used it, and a pipeline outside a server gets a new
+        # loop with every run; so what is awaited runs in a thread.
         super().__init_subclass__(**options)
         names = {name for name in dir(cls) if name.endswith("_async")}
         haystacks = {name for name in names if getattr(cls, name).__module__.startswith("haystack")}

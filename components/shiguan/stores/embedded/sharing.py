@@ -1,9 +1,4 @@
-"""
-One data folder for several processes: the process that has it open serves the others, over a local socket.
-
-The engine opens a folder once. The first process opens it, and writes into `owner.json` where it listens; the others
-send it the calls of their stores as JSON. When it ends, or is killed, the next call of another opens the folder.
-"""
+"""One data folder for several processes: the one that has it open serves the others' calls over a local socket."""
 
 import contextlib
 import errno
