@@ -39,16 +39,9 @@ class Server:
 
     def __init__(self, name: str, check: Callable[[Any], None]) -> None:
         self.name, self._check = name, check
+        self.variable, self.key_variable = f"SHIGUAN_{name.upper()}_URL", f"SHIGUAN_{name.upper()}_API_KEY"
         self._client: Any = None
         self._opening = Lock()
-
-    @property
-    def variable(self) -> str:
-        return f"SHIGUAN_{self.name.upper()}_URL"
-
-    @property
-    def key_variable(self) -> str:
-        return f"SHIGUAN_{self.name.upper()}_API_KEY"
 
     @property
     def _credentials(self) -> str:
