@@ -53,7 +53,7 @@ class Report:
 
 
 def check_pipeline(path: Path, name: str, *, allow_types: list[str] | None = None, build: bool = True) -> Report:
-    """Check a file's text and then, for who builds it and not only its stores, the graph that Haystack makes of it."""
+    """Check a file's text and, with `build`, the graph that Haystack makes of it; its stores alone need no graph."""
     refuse_unsafe_environment()
     try:
         file = read_pipeline_file(path)

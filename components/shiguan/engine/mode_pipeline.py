@@ -119,7 +119,7 @@ class _Outputs(UserDict[str, Any]):
 
 
 def _copied(value: Any) -> Any:
-    """Copy an input with the result that Haystack would get, which checks each number of a vector for a component."""
+    """Copy an input as Haystack would, which looks at each number of a vector whether it is a component."""
     kind = type(value)
     if kind in _UNCHANGING:
         return value

@@ -213,7 +213,7 @@ class _PatientTransport(Transport):
 
 
 def _patiently(send: Callable[[], Any], wait_of: Callable[[Any], float | None]) -> Any:
-    """Retry until `wait_of` says None of an answer or error, after the seconds that it gives or, for 0, our own."""
+    """Send again, a few times, while `wait_of` gives an answer or error seconds to wait (0: our own), not None."""
     for wait in (*_WAITS, None):
         error = None
         try:

@@ -270,7 +270,7 @@ def _remove_place(address: object) -> None:
 
 @contextlib.contextmanager
 def turn(folder: Path, tenant_id: str, source: str, waiting: Callable[[str], object] | None) -> Iterator[None]:
-    """Let one process at a time write or delete a source; `waiting` hears each second which, without it none waits."""
+    """Let one process at a time write or delete a source; `waiting` is told each second which; else none waits."""
     name = text_hash(json.dumps([tenant_id, source]))[:32]
     holder = folder / f"{name}.json"
     lock = FileLock(folder / f"{name}.lock", mode=0o600, thread_local=False)
