@@ -6,7 +6,7 @@ from haystack import Document, component
 from haystack.document_stores.types import DocumentStore
 
 from shiguan.agent.tools import AgentTool, WrongArgumentsError
-from shiguan.tenants import all_of, require_filters
+from shiguan.tenants import all_of, require_filters, where
 
 
 @component
@@ -49,11 +49,8 @@ class PassageReader(AgentTool):
                 f"[{number}] is not a passage of the library; its passages are: {of_library}"[:200]
             )
         place = passage.meta["position"]
-        around: list[dict[str, Any]] = [
-            require_filters(filters, type(self).__name__),
-            {"field": "meta.source_id", "operator": "==", "value": passage.meta["source_id"]},
-            {"field": "meta.position", "operator": ">=", "value": place - 1},
-            {"field": "meta.position", "operator": "<=", "value": place + 1},
-        ]
-        found = self.document_store.filter_documents(all_of(*around))
+        near = where("meta.position", ">=", place - 1), where("meta.position", "<=", place + 1)
+        allowed = require_filters(filters, type(self).__name__)
+        of_source = where("meta.source_id", "==", passage.meta["source_id"])
+        found = self.document_store.filter_documents(all_of(allowed, of_source, *near))
         return {"documents": sorted(found, key=lambda parent: parent.meta["position"])}

@@ -87,12 +87,7 @@ def _tools_loop() -> asyncio.AbstractEventLoop:
 
 
 async def run_apart(work: Coroutine[Any, Any, Result]) -> Result:
-    """
-    Run a tool in the event loop of all tools, which has its own thread and thread pool.
-
-    A stuck tool blocks no other thread; cancelling this call ends the work. One that would end the process, as
-    `sys.exit` does, would end the loop of all tools instead, so that is a `ToolError`.
-    """
+    """Run a tool in the loop and threads of all tools: a stuck one blocks no other, one that calls `exit` fails."""
 
     async def contained() -> Result:
         try:
@@ -109,11 +104,7 @@ async def run_apart(work: Coroutine[Any, Any, Result]) -> Result:
 
 
 async def fetch_json(url: str, params: Mapping[str, Any]) -> Any:
-    """
-    Get JSON by GET, with limits of time, size and redirects.
-
-    Returns None for 404; any other failure is a `ToolError`.
-    """
+    """Get JSON, with limits of time, size and redirects: None for 404, and a `ToolError` for any other failure."""
     host = url.partition("//")[2].partition("/")[0].rpartition("@")[2] or "the service"
     settings = bounded(_MOST_BYTES) | {"follow_redirects": True, "max_redirects": _MOST_REDIRECTS, "timeout": _SECONDS}
     settings["headers"]["User-Agent"] = "shiguan (an engine that answers from sources)"

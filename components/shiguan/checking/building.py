@@ -49,11 +49,7 @@ Arguments = dict[str, inspect.Parameter]
 
 
 class BuiltPipeline:
-    """
-    The pipeline that Haystack built from a file: its sockets, their types, and the graph of its components.
-
-    A component that cannot be built here, for lack of a package or a key, is replaced by the sockets of its class.
-    """
+    """What Haystack builds of a file; what cannot be built here, for lack of a package or a key, has a stand-in."""
 
     def __init__(self, definition: Definition) -> None:
         self.definition = definition

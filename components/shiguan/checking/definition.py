@@ -58,13 +58,7 @@ class Feed(NamedTuple):
 
 
 class Definition:
-    """
-    A file whose structure is valid.
-
-    `components` are its components by name, `parts` these and all components inside them; `connections` and `declared`
-    (inputs and options) in the order of the file, `shown` its outputs with their places; `answers` tells whether it
-    answers questions: it has the input `query` or the output `answers`.
-    """
+    """A file of valid structure: its components (in `parts` with those inside), connections, inputs and outputs."""
 
     def __init__(self, file: PipelineFile, allowed_types: tuple[str, ...] = ()) -> None:
         self.file = file

@@ -53,11 +53,7 @@ class Report:
 
 
 def check_pipeline(path: Path, name: str, *, allow_types: list[str] | None = None, build: bool = True) -> Report:
-    """
-    Check whether a file may be built: its text, then Haystack's graph.
-
-    Without `build` only the text is checked, for a caller that builds nothing but stores.
-    """
+    """Check a file's text and, with `build`, the graph that Haystack makes of it; its stores alone need no graph."""
     refuse_unsafe_environment()
     try:
         file = read_pipeline_file(path)

@@ -17,12 +17,7 @@ _STORE_PACKAGES = ("haystack.document_stores.", "haystack_integrations.document_
 
 
 def check_tenants(built: "BuiltPipeline") -> Iterator[Finding]:
-    """
-    Find stores without a guard, readers without filters, unstamped writes, and tenants from anywhere but the caller.
-
-    A guarded store refuses every call that names no tenant or, while a question or an ingest runs, another one: it does
-    not matter on which way the filters come, and docs/decisions/0039 says why. What else is found would never work.
-    """
+    """Find unguarded stores, readers without filters, unstamped writes and forged tenants: see docs/decisions/0039."""
     for component in built.definition.components.values():
         yield from _unguarded(built, component)
         role = built.role(component)

@@ -24,11 +24,7 @@ _MARK = re.compile(r"\[(\d{1,3})\]")
 
 
 class AnswerView:
-    """
-    Shows an answer while it is made and, on a terminal, how long the model has been working.
-
-    Passages are numbered from [1] in the order in which they are shown.
-    """
+    """Shows an answer while it is made, its passages numbered as they come, and how long the model has been working."""
 
     def __init__(self, query: str, *, full: bool = False) -> None:
         """Set the question, and whether the whole passages are shown around what is quoted of them."""

@@ -100,12 +100,7 @@ def release_all() -> None:
 
 @contextmanager
 def _stopping(stopped: Callable[[str], None]) -> Iterator[None]:
-    """
-    End the process soon after Ctrl-C or SIGTERM, with 130 or 143.
-
-    A running model and the reading of a file cannot be interrupted, so the process ends anyway: whatever a store has
-    written is on disk when its write returns.
-    """
+    """End the process soon after a signal, whatever runs: what a store has written is on disk when a write returns."""
 
     def end(number: int, _: Any) -> None:
         # A second signal ends the process at once.

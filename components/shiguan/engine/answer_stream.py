@@ -51,13 +51,7 @@ class AnswerEvent:
 
 
 class AnswerStream:
-    """
-    Turns what a run reports into events.
-
-    A mode whose drafts may be rejected streams nothing of them: `token` and `claim` come when the answer is accepted.
-    In other modes each sentence is checked in a thread while the model writes the next one, and then becomes a `token`:
-    with its true marks, without the model's markup. The finished answer object is authoritative.
-    """
+    """Turns what a run reports into events; nothing of a draft that may be rejected comes before it is accepted."""
 
     def __init__(self, query: str, mode: Mode) -> None:
         self._query = query

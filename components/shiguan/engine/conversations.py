@@ -27,12 +27,7 @@ _AT_ONCE = 2
 
 
 class ConversationKeeper:
-    """
-    Keeps turns, and has conversations summarized in the background.
-
-    A store that fails costs a warning and never the answer. A conversation is always summarized by the same thread, and
-    so by one at a time. What a crash left out is done with the conversation's next turn.
-    """
+    """Keeps turns and has them summarized; a store that fails costs a warning, and never the answer."""
 
     def __init__(self, reader: ConversationReader) -> None:
         self.store: ConversationStore = reader.conversation_store

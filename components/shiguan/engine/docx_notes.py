@@ -20,11 +20,7 @@ _LINES = "".join(
 def docx_with_footnotes(
     title: str, paragraphs: Sequence[tuple[str, bool]], notes: Mapping[int, str], signed: str
 ) -> bytes:
-    """
-    Write paragraphs, some of them quotations; a mark `[1]` that has a note becomes a footnote at its first occurrence.
-
-    Later occurrences become the superscript number of that footnote.
-    """
+    """Write paragraphs, some of them quotations; the first mark `[1]` of a note becomes a footnote."""
     import docx  # noqa: PLC0415  # takes half a second, which no question should wait for
     from docx.opc.constants import RELATIONSHIP_TYPE  # noqa: PLC0415
     from docx.opc.packuri import PackURI  # noqa: PLC0415

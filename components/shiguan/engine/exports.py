@@ -1,4 +1,4 @@
-"""Exports an answer as notes that can be cited: bibliography entries, and texts with footnotes."""
+"""Exports an answer as notes that can be cited: bibliography entries, texts with footnotes, annotations of an EPUB."""
 
 import json
 import re
@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
+from uuid import NAMESPACE_URL, uuid5
 
 import yaml
 
+from shiguan import __version__
 from shiguan.answer.quotations import QUOTING
-from shiguan.engine.annotations import annotation_sets
 from shiguan.engine.docx_notes import docx_with_footnotes
 from shiguan.engine.receipts import CitedSpan, Receipt
 from shiguan.errors import RefusedError
@@ -76,10 +77,7 @@ def export_answer(receipt: Receipt, parents: Any, form: str, *, own: Mapping[str
     if form == "docx":
         texts = _paragraphs(receipt, entries)
         return docx_with_footnotes(_line(receipt.answer.query), texts, _footnotes(entries), _signed(receipt.id))
-    if form == "annotations":
-        works = {entry.source: entry.work for entry in reversed(entries)}
-        return annotation_sets(receipt, list(works.items())[::-1]).encode("utf-8", "replace")
-    writers = {"csl": _csl, "bibtex": _bibtex, "ris": _ris, "markdown": _markdown}
+    writers = {"csl": _csl, "bibtex": _bibtex, "ris": _ris, "markdown": _markdown, "annotations": _annotations}
     return writers[form](receipt, entries).encode("utf-8", "replace")
 
 
@@ -246,3 +244,78 @@ def _markdown(receipt: Receipt, entries: list[Entry]) -> str:
     return (
         "\n\n".join([f"# {in_markdown(_line(receipt.answer.query))}", *paragraphs, *feet, _signed(receipt.id)]) + "\n"
     )
+
+
+_CONTEXT = "https://www.w3.org/ns/epub-anno.jsonld"
+_CFI = "http://www.idpf.org/epub/linking/cfi/epub-cfi.html"
+_SOFTWARE = {"id": "urn:x-shiguan", "type": "Software", "name": "Shiguan"}
+
+
+def _annotations(receipt: Receipt, entries: list[Entry]) -> str:
+    """Write EPUB Annotations 1.0 (W3C working draft): a set for each EPUB, a list where there are several."""
+    works: dict[str, dict[str, Any]] = {}
+    for entry in entries:
+        works.setdefault(entry.source, entry.work)
+    sets = [found for source, work in works.items() if (found := _annotation_set(receipt, source, work))["items"]]
+    if not sets:
+        raise RefusedError(
+            "The answer cites no place in an EPUB, so nothing can be marked in one. Choose another form."
+        )
+    return json.dumps(sets[0] if len(sets) == 1 else sets, ensure_ascii=False, indent=2) + "\n"
+
+
+def _annotation_set(receipt: Receipt, source: str, work: dict[str, Any]) -> dict[str, Any]:
+    cited = [citation for citation in receipt.answer.citations if citation.source == source and _href(citation)]
+    about = {
+        "title": work.get("title") or plain_line(source),
+        "publisher": work.get("publisher"),
+        "date": work.get("year"),
+        "creator": work.get("author"),
+        "identifier": [f"urn:isbn:{name}" if isbn_of(name) else name for name in work.get("identifier", ())],
+    }
+    return {
+        "@context": _CONTEXT,
+        "id": _urn(receipt, source),
+        "type": "AnnotationSet",
+        "generator": {**_SOFTWARE, "name": f"Shiguan {__version__}"},
+        "generated": receipt.written,
+        "title": plain_line(receipt.answer.query),
+        "about": {
+            "dc:format": "application/epub+zip",
+            **{f"dc:{name}": value for name, value in about.items() if value},
+        },
+        "items": [_annotation(receipt, citation, f"{source} {place}") for place, citation in enumerate(cited)],
+    }
+
+
+def _annotation(receipt: Receipt, citation: CitedSpan, name: str) -> dict[str, Any]:
+    quotation = citation.other("selector", dict) or {}
+    around = {side: str(quotation.get(side) or "") for side in ("prefix", "suffix")}
+    selectors = [{"type": "TextQuoteSelector", "exact": citation.quote, **around}]
+    if (cfi := citation.other("cfi", str)) is not None:
+        selectors.insert(0, {"type": "FragmentSelector", "conformsTo": _CFI, "value": cfi})
+    lines = [receipt.answer.query]
+    claim, answer = citation.other("claim", dict) or {}, receipt.answer.other("answer", str) or ""
+    start, end = claim.get("start"), claim.get("end")
+    if receipt.answer.status == "answered" and isinstance(start, int) and isinstance(end, int):
+        lines.append(answer[start:end])
+    comment = "\n".join([*(plain_line(line, 10_000) for line in lines), _signed(receipt.id)])
+    return {
+        "id": _urn(receipt, name),
+        "type": "Annotation",
+        "motivation": "highlighting",
+        "created": receipt.written,
+        "creator": _SOFTWARE,
+        "target": {"source": _href(citation), "selector": selectors},
+        "body": {"type": "TextualBody", "format": "text/plain", "value": comment},
+    }
+
+
+def _href(citation: CitedSpan) -> str:
+    """Return the file of the book that a citation points into; empty where it is not in an EPUB."""
+    href = (citation.other("anchor", dict) or {}).get("href")
+    return href if isinstance(href, str) else ""
+
+
+def _urn(receipt: Receipt, name: str) -> str:
+    return f"urn:uuid:{uuid5(NAMESPACE_URL, f'{receipt.id} {name}')}"

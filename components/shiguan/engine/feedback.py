@@ -26,12 +26,7 @@ CREATE INDEX IF NOT EXISTS feedback_by_tenant ON feedback (tenant, number);
 
 
 class FeedbackFile:
-    """
-    Keeps judgements in `<folder>/feedback.sqlite`, which is created with the first one.
-
-    A judgement holds the question, the answer and the quotes, shortened, since receipts are removed sooner. It replaces
-    the same reader's earlier judgement of the same receipt; a tenant's oldest are removed when there are too many.
-    """
+    """Judgements in `<folder>/feedback.sqlite`, with question, answer and quotes, since receipts are removed sooner."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "feedback.sqlite"

@@ -226,14 +226,7 @@ class Library:
     def narrowed(
         self, sources: Sequence[str] | None, sections: Sequence[str] | None, *, tenant_id: str
     ) -> dict[str, Any] | None:
-        """
-        Build the filter that limits a question to some sources and sections.
-
-        :param sources: Names of source files; None for all.
-        :param sections: Headings, of any level; passages below one of them are included. None for all.
-        :returns: A filter in Haystack's format; None where nothing is to be left out.
-        :raises RefusedError: If there is no such source, or no passage under one of the headings.
-        """
+        """Build the filter of some sources and sections, None for all; one that is not there is refused."""
         conditions: list[dict[str, Any]] = []
         if sources:
             self._check_sources(sources, tenant_id)

@@ -24,14 +24,7 @@ _SIDE_BY_SIDE = 4
 
 
 class LibraryCopy:
-    """
-    Copies all tenants' passages from one deployment to another.
-
-    An id identifies the content of a passage, so an interrupted copy continues where it was: what is there is not sent
-    or embedded again. Nothing is deleted on either side. Words are copied, and vectors too if both deployments embed
-    passages alike; else the target's embedder makes them. Slices of a thousand are copied four at a time; no more is
-    ever in memory.
-    """
+    """Copies all tenants' passages to another deployment, from where an interrupted copy was; deletes nothing."""
 
     def __init__(self, source: str, target: str, *, data_dir: str | Path | None = None) -> None:
         if source == target:

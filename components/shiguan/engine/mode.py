@@ -22,12 +22,7 @@ from shiguan.resources import read_texts
 
 
 class Mode:
-    """
-    A mode, with the parts of its graph that the engine knows by their names.
-
-    `generator` is the stage that writes the answer, `sources` the output with the passages that it reads, and `graders`
-    are the stages between it and the answer, which may reject a draft; all are empty where nothing writes.
-    """
+    """A mode with its parts: the `generator`, the `sources` that it reads, the `graders`; empty if nothing writes."""
 
     def __init__(self, pipeline: ModePipeline) -> None:
         of_file = pipeline.metadata

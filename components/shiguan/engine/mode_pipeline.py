@@ -67,15 +67,7 @@ class ModePipeline(ObservedPipeline):
     async def run_async_generator(
         self, data: dict[str, Any], include_outputs_from: set[str] | None = None, concurrency_limit: int = 4
     ) -> AsyncIterator[dict[str, Any]]:
-        """
-        Run, yielding the outputs of each component as they come.
-
-        :param data: Values by the names of the file's `inputs`, or by component and socket.
-        :param include_outputs_from: Components whose outputs are part of the result even if others take them.
-        :param concurrency_limit: How many components may run at once.
-        :yields: The outputs of each component, and at last those of the whole run.
-        :raises ValueError: If a name is not an input of the file.
-        """
+        """Run like `run`, yielding the outputs of each component as they come, and at last those of the whole run."""
         nested = self.by_component(data)
         with asked_by(self._tenant_of(nested)):
             async for outputs in super().run_async_generator(nested, include_outputs_from, concurrency_limit):
@@ -127,11 +119,7 @@ class _Outputs(UserDict[str, Any]):
 
 
 def _copied(value: Any) -> Any:
-    """
-    Copy an input, so that no component can change what another one sees, with the result that Haystack would get.
-
-    Haystack checks for every number of a vector and every hit of a list whether it is a component.
-    """
+    """Copy an input as Haystack would, which looks at each number of a vector whether it is a component."""
     kind = type(value)
     if kind in _UNCHANGING:
         return value
@@ -234,13 +222,7 @@ async def run_pipeline(
     wanted: Collection[str],
     on_outputs: Callable[[str, dict[str, Any]], Any] | None = None,
 ) -> Results:
-    """
-    Run a question through a pipeline and return the outputs of the stages that are `wanted`.
-
-    However it ends (with an answer, an error, a limit, or the caller's task cancelled), no further stage begins and
-    what was running, including calls of language models, is cancelled. The results of stages that compute in a thread
-    are dropped.
-    """
+    """Run a question, return the outputs of the stages `wanted`, and end all that still runs, calls of models too."""
     started = time.perf_counter()
     at_work: list[str] = []
     timer = asyncio.timeout(run.limits.request)

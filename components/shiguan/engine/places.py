@@ -39,12 +39,7 @@ class PlaceFinder:
         self._text = "".join(texts)
 
     def find(self, citation: Mapping[str, Any]) -> dict[str, Any]:
-        """
-        Return the `state` of a citation's place, and `now`, where it is (None if it was not found).
-
-        `stands`: the words are at the same path; `moved`: they are elsewhere; `changed`: the place is there with other
-        words; `gone`; `doubtful`: the words occur more than once, and nothing shows which occurrence is meant.
-        """
+        """Return the `state` of a citation's place, of those in docs/notes.md, and where it is `now`, or None."""
         selector = citation.get("selector") or {"exact": citation.get("quote") or "", "prefix": "", "suffix": ""}
         words, before, after = (_squeezed(str(selector.get(name) or "")) for name in ("exact", "prefix", "suffix"))
         if not words:

@@ -63,13 +63,7 @@ class ShownAnswer(_Open):
 
 
 class Receipt(BaseModel, extra="forbid"):
-    """
-    How one answer came about; `id` is the SHA-256 of everything else.
-
-    `prompt` has the meta that `PromptFileBuilder` adds, empty if no prompt was sent, and the messages if prompts are
-    kept; `calls` are those of language models, as in the answer's metadata; `grading` has the attempts, removals and
-    choices of a mode that grades its answers.
-    """
+    """How one answer came about; `id` is the SHA-256 of everything else. docs/receipts.md describes the fields."""
 
     version: Literal[1]
     id: str = ""
@@ -97,11 +91,7 @@ class Receipt(BaseModel, extra="forbid"):
 async def write_receipt(
     answer: GeneratedAnswer, shown: dict[str, Any], keep: Callable[[Receipt], None] | None, **run: Any
 ) -> None:
-    """
-    Make the receipt of an answer, keep it, and add its id to the answer object `shown`; a failure only adds a warning.
-
-    `run` has the fields that neither the answer nor its object has.
-    """
+    """Keep the receipt of an answer and add its id to the object `shown`, or a warning; `run` has the other fields."""
     metadata = shown["metadata"]
     passages = [
         {
@@ -155,12 +145,7 @@ def read_receipt(path: Path) -> Receipt:
 
 
 def replay(receipt: Receipt, parents: Any, *, tenant_id: str) -> list[str]:
-    """
-    Return for each citation of a receipt whether its source in the tenant's library still says so.
-
-    `stands`: the source has the words that are cited; `gone`: it has others, or is not there; `outside`: a tool found
-    them outside the library, so they cannot be checked.
-    """
+    """Return for each citation whether its source `stands`, is `gone`, or is `outside` the library, found by a tool."""
     citations = receipt.answer.citations
     found = documents_by_id(parents, {citation.parent_id for citation in citations}, tenant_id)
     read = {name: parent.content or "" for name, parent in found.items()}

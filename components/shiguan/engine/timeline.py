@@ -32,13 +32,7 @@ def timeline(
     sources: list[str] | None = None,
     children: Collection[str] | None = None,
 ) -> dict[str, Any]:
-    """
-    List what a library says by year: of `when` (`755..763`), of some sources, of the `children` that a search found.
-
-    `lines` are the earliest ones, 200 at most, each with `from` and `to` (astronomical years, 0 is 1 BC), `as` (how the
-    source writes the time), `western` (its conversion if it is in another calendar, else None), `precision`, `how`
-    (`written` in the passage or `carried` over from before it) and its place; `count` is how many there are in all.
-    """
+    """List the earliest 200 dated places and how many there are; docs/dates.md and the route describe a line."""
     first, last = _EVER if when is None else years_between(when)
     named = library.narrowed(sources, None, tenant_id=tenant_id) if sources else None
     filters = of_tenant(tenant_id, during(first, last), *([named] if named else []))

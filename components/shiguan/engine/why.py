@@ -121,11 +121,7 @@ LABELS: dict[str, str] = {
 
 @dataclass(frozen=True)
 class StageTrace:
-    """
-    One question on its way through a mode: the documents of each stage, best first, the answer, and what was searched.
-
-    `found` are the passages of the first attempt, as many as were wanted; `traced` is the result of `Runner.trace`.
-    """
+    """A question on its way: each stage's documents, the answer, what was searched; `found` are more passages."""
 
     lists: dict[str, list[Document]]
     answer: GeneratedAnswer | None = None
@@ -274,13 +270,14 @@ class TracedMode:
 
     def _trace(self, question: str, traced: dict[str, Any], found: list[Document]) -> StageTrace:
         outputs = traced["outputs"]
+        queries = outputs.get("queries") or question
         lists = {name: outputs.get(f"{stage}.documents") for name, stage in self.stages.items()}
         lists |= {name: lists.get(name) or [] for name in ("fused", "fetched")}
         lists |= {"ranked": outputs.get("documents") or lists["fetched"], "context": outputs.get("passages")}
         return StageTrace(
             {name: lists[name] for name in STAGES if lists.get(name) is not None},
             next(iter(outputs.get("answers") or []), None),
-            _as_list(outputs.get("queries") or question),
+            [queries] if isinstance(queries, str) else list(queries),
             found,
             traced,
         )
@@ -315,7 +312,3 @@ class TracedMode:
         if metadata["inputs"].get("top_k") != [f"{last}.top_k"] or not plain:
             return "", {}
         return last, {data["to_socket"].name: f"{sender}.{data['from_socket'].name}" for sender, _, data in edges}
-
-
-def _as_list(queries: str | Sequence[str]) -> list[str]:
-    return [queries] if isinstance(queries, str) else list(queries)

@@ -51,12 +51,7 @@ _phrases = partial(read_patterns, Path(__file__).with_name("conversation_phrases
 
 @dataclass(frozen=True)
 class _Conversation:
-    """
-    A conversation: the last turns, those in the prompts, the summaries, and warnings.
-
-    `messages` are the last turns for the stages that read the question with them, `own` a caller's turns for the
-    prompt.
-    """
+    """The last turns, those in the prompts, the summaries and warnings; `own` are a caller's turns for the prompt."""
 
     turns: list[Turn] = field(default_factory=list)
     in_prompts: list[Turn] = field(default_factory=list)

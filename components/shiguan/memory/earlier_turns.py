@@ -24,12 +24,7 @@ _WHOLE_ANSWERS = ("not_found", "refused")
 
 @dataclass(frozen=True)
 class EarlierTurns:
-    """
-    The messages that a prompt begins with, and the passages that already have a number.
-
-    `shown` has the passages in the messages, with their content, and those of earlier prompts, without it; `thread` is
-    what is kept of the messages for the next prompt, `start` the number of the first turn in them, or 0.
-    """
+    """The messages that a prompt begins with, the passages with a number, and what is kept for the next prompt."""
 
     messages: list[ChatMessage] = field(default_factory=list)
     shown: list[Document] = field(default_factory=list)

@@ -22,15 +22,7 @@ _REMEMBERED = 20_000
 def fragments(
     query: str, vector: Sequence[float], turns: Sequence[Turn], nodes: Sequence[SummaryNode]
 ) -> list[SummaryNode]:
-    """
-    Choose the fragments of a conversation that a question is about, in the order of its turns.
-
-    A fragment is a summary, or a turn: that has the level -1, and the vector of its own summary. None supports a claim.
-
-    The last turns are always among them, and with them the summaries of all levels that are nearest by words and by
-    vectors, both scores scaled to their best and added. Of summaries that contain one another the best is kept. A turn
-    without a summary is itself a fragment.
-    """
+    """Choose the last turns, of level -1, and the summaries nearest by words and vectors, in the order of the turns."""
     if not turns:
         return []
     leaves = {node.first_turn: node.embedding for node in nodes if node.level == 0}

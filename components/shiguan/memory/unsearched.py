@@ -24,11 +24,7 @@ _SIGNS = str.maketrans("×÷−–（）＋－＊／", "*/--()+-*/")
 
 
 def unsearched_answer(question: str, language: str | None = None) -> str:
-    """
-    Answer a question that is only a greeting, thanks or a sum, and say that nothing was looked up; else return "".
-
-    Dates such as 755-763 and 9/11 look like sums: with `-` or `/` alone the question has to ask for a sum.
-    """
+    """Answer what is only a greeting, thanks or a sum, and say that nothing was looked up; empty for all else."""
     text = " ".join(question.split())
     if not text or len(text) > _LONGEST:
         return ""
@@ -38,6 +34,7 @@ def unsearched_answer(question: str, language: str | None = None) -> str:
             return sentences[kind]
     found = patterns["sum"].fullmatch(text)
     written = found["sum"].strip() if found else ""
+    # Dates such as 755-763 and 9/11 look like sums: with `-` or `/` alone the question has to ask for one.
     asked = found is not None and (found["before"] or found["after"] or re.search(r"[+*×÷＋＊]", written))
     value = _value(written.translate(_SIGNS)) if asked else None
     return "" if value is None else sentences["sum"].format(sum=written, value=_number(value))

@@ -63,12 +63,7 @@ _FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
 
 
 def check_local_request(scope: Scope, origins: Sequence[str] = ()) -> None:
-    """
-    Refuse a request that does not come from this machine, or that a web page in its browser may have sent.
-
-    A page cannot read from this server under a name of its own (DNS rebinding), because the `Host` must be this
-    machine's, and cannot write to it with a form, because the `Origin` must be, too.
-    """
+    """Refuse a request from elsewhere, or one that a web page may have sent, by DNS rebinding or with a form."""
     headers = Headers(scope=scope)
     if not is_loopback((scope.get("client") or ("",))[0]) or not is_loopback((scope.get("server") or ("",))[0]):
         raise ApiError("not_local")
@@ -122,13 +117,7 @@ logger = logging.getLogger(__name__)
 
 
 class KeyRing:
-    """
-    Finds the principal of a key.
-
-    Added and revoked keys take effect with the next request: the file's time is checked each time, which takes some
-    microseconds. A server with keys never falls back to none, neither when the last one is revoked nor when the file
-    disappears. While the file cannot be read no key is accepted, because it is unknown which were revoked.
-    """
+    """Finds the principal of a key, by the file as it is at each request; while it cannot be read none is accepted."""
 
     def __init__(self, settings: ServingSettings) -> None:
         self._file = KeyFile(settings.keys_path)
@@ -191,15 +180,7 @@ _LONGEST_KEY = 512
 
 
 class Authentication:
-    """
-    ASGI middleware: refuses requests without a valid key.
-
-    Every path that is not open needs a key, even one that does not exist. The principal is part
-    of `current_request()`. Keys with the role `metrics` read only /metrics, and no other key reads it: its numbers are
-    those of all tenants together.
-
-    If no keys are configured, programs on this machine are the tenant `default` and may write.
-    """
+    """ASGI middleware: refuses requests without a valid key or, if there are no keys, from any other machine."""
 
     def __init__(self, app: ASGIApp, *, keys: KeyRing, origins: Sequence[str] = ()) -> None:
         self.app = app

@@ -174,11 +174,7 @@ _LEAST = 0.05
 
 
 class Engine:
-    """
-    All modes are loaded when it is made and warmed up by `warm_up`, before the first question. Whoever awaits an answer
-    and is cancelled, or closes a stream, ends the work behind it. The tenant is an argument of every call and is never
-    read from a request's body.
-    """
+    """All modes of a deployment; the tenant is an argument of every call and is never read from a request's body."""
 
     def __init__(self, settings: ServingSettings, *, modes: Sequence[str] | None = None) -> None:
         self.settings = settings

@@ -74,11 +74,7 @@ class ApiError(HTTPException):
         super().__init__(status_code=known.status, detail=self.message, headers=dict(headers) if headers else None)
 
     def body(self) -> dict[str, Any]:
-        """
-        Build the JSON of the reply, which is also the data of a stream's `error` event.
-
-        Clients of the OpenAI API read `type`, `code` and `param`; others that do not know this server show `detail`.
-        """
+        """Build the reply; OpenAI's clients read `type`, `code` and `param`, others `detail`."""
         error: dict[str, Any] = {
             "type": self.kind,
             "code": self.kind,
@@ -102,10 +98,7 @@ _REFUSED = {
 
 
 def as_api_error(error: BaseException) -> ApiError:  # noqa: C901, PLR0912  # a table of cases
-    """
-    Translate an exception into what a caller may read: a message written for callers, else kind and stage. The message
-    of an endpoint's error names the endpoint and its reply, which only the operator may read.
-    """
+    """Translate an exception into what a caller may read; the message of an endpoint is for the operator alone."""
     named = _STAGE.search(str(error))
     stage = getattr(error, "stage", None) or (named[1] if named else None)
     match error:

@@ -41,11 +41,7 @@ _BEAT = ServerEvent({}, comment="still at work")
 
 
 class EventStreamResponse(StreamingResponse):
-    """
-    A stream owes its reader exactly one terminal event and then `[DONE]`, from which a reader knows a complete one. It
-    also ends so where its producer fails, or where a timeout or a shutdown cuts it off. The producer is closed with it
-    and at once, since a language model may be writing for it.
-    """
+    """A stream has one terminal event and then `[DONE]`, however it ends; its producer is closed with it, at once."""
 
     def __init__(self, events: AsyncGenerator[ServerEvent, None]) -> None:
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}

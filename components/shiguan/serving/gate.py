@@ -27,12 +27,7 @@ _METHODS = ("GET", "POST", "PATCH", "DELETE")
 
 
 class RequestIdentity:
-    """
-    ASGI middleware: the id of a request, in `current_request` and the reply's `X-Request-ID`, count and time.
-
-    A plain id that the caller sends is kept, so that it can be followed through a proxy. A failure without a reply
-    becomes a 500, and is logged without the words of the request.
-    """
+    """ASGI middleware: gives a request its id, a plain one of the caller's own, counts it, and answers a failure."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -102,10 +97,7 @@ def install_gate(app: FastAPI, settings: ServingSettings, *, keys: KeyRing, admi
 
 
 class Connection(H11Protocol):
-    """
-    A connection of uvicorn that ends its request as soon as the server shuts down, not when a model has answered, and
-    refuses a too large head at once: h11 only measures unfinished ones.
-    """
+    """Ends its request when the server shuts down, and refuses every too large head: h11 measures unfinished ones."""
 
     def shutdown(self) -> None:
         self.app_state["stop"]()

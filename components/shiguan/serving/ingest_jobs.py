@@ -68,10 +68,7 @@ _RECORD = TypeAdapter(JobRecord)
 
 
 class JobFolder:
-    """
-    For each upload a file with its bytes and, written after them, its record. An upload is accepted when its record is
-    written. Its bytes go when it has ended; the last records stay.
-    """
+    """For each upload a file of its bytes and, written last, its record, which accepts it; the newest records stay."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -145,13 +142,7 @@ class _IngestStoppedError(ShiguanError):
 
 
 class IngestJobs:
-    """
-    The queue of uploads of one server: of each tenant one at a time, of two tenants side by side.
-
-    An upload is on disk when it is acknowledged, and leaves the queue when it is in the library or cannot be: after a
-    crash it begins again, which changes nothing that is already in. While a store is down or a disk full, uploads wait.
-    Of several processes that share the folder one works, and another takes over when it ends.
-    """
+    """The queue of uploads: of each tenant one at a time, of two side by side; of several processes one works on it."""
 
     def __init__(self, library: Library, path: Path) -> None:
         self.library = library

@@ -31,10 +31,7 @@ _LOCK_SECONDS = 10
 
 
 class KeyRecord(BaseModel, frozen=True, extra="forbid"):
-    """
-    What is kept of a key. It is 256 random bits, which cannot be guessed, so one round of SHA-256 is enough: slow
-    hashes are for passwords that people choose.
-    """
+    """What is kept of a key; its 256 random bits need but one SHA-256: slow hashes are for what people choose."""
 
     id: str
     hash: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
@@ -69,10 +66,7 @@ class _Content(BaseModel):
 
 
 class KeyFile:
-    """
-    Every change replaces the whole file under a lock, so that neither a crash nor two changes at once can damage it;
-    only its owner can read it.
-    """
+    """A change replaces the whole file under a lock, so that neither a crash nor two changes at once can damage it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -19,13 +19,7 @@ _THREADS, _SHARE = 4, 2
 
 
 class LongWork:
-    """
-    Runs checks, exports, timelines and the like, which compute for seconds, beside what answers questions.
-
-    The work is a stage: when the caller hangs up, its time is over or the server stops, the stage has ended, and the
-    loops of the work, which call `raise_if_cancelled`, end. A tenant's further work waits in the event loop until a
-    thread of its share has come back.
-    """
+    """Runs in threads what takes seconds; loops of such work call `raise_if_cancelled`, and end with their stage."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -34,11 +28,7 @@ class LongWork:
         self._stages: WeakSet[Stage] = WeakSet()
 
     async def run(self, tenant_id: str, name: str, work: Callable[[], Result]) -> Result:
-        """
-        Run a function in a thread.
-
-        :raises TimeLimitError: If it takes longer than `seconds`.
-        """
+        """Run a function in a thread; a `TimeLimitError` where it takes longer than `seconds`."""
         share = self._shares.setdefault(tenant_id, asyncio.Semaphore(_SHARE))
         loop, run, timer = asyncio.get_running_loop(), Run(tenant_id=tenant_id), asyncio.timeout(self.seconds)
 

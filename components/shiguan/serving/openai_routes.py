@@ -244,11 +244,7 @@ def _unknown_model(name: str) -> ApiError:
 async def completion_chunks(
     events: AsyncGenerator[AnswerEvent, None], body: ChatRequest, completion: Completion
 ) -> AsyncGenerator[dict[str, Any], None]:
-    """
-    Write the events of an answer as chunks of a completion; the last one has the field `shiguan`.
-
-    :raises ApiError: What the answer failed with, after the chunks that came before.
-    """
+    """Write an answer's events as chunks, the last with the field `shiguan`; a failure is raised at the end."""
     yield completion.chunk({"role": "assistant", "content": ""})
     async with aclosing(events):
         async for event in events:

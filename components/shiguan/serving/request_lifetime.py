@@ -23,16 +23,11 @@ _RETRY_AFTER = {"Retry-After": "1"}
 
 
 class Admission:
-    """
-    Counts requests, turns away at once what would only wait, and ends all of them when the server shuts down.
-
-    Of at most `max_in_flight` in the server half run, and the others wait in their order; a tenant may have half. All
-    of it happens on the event loop, so plain numbers are enough.
-    """
+    """Counts requests on the event loop, turns away at once what would only wait, and ends them all at a shutdown."""
 
     def __init__(self, settings: ServingSettings) -> None:
         self.max_in_flight = settings.max_in_flight
-        self.half = max(1, settings.max_in_flight // 2)
+        self.half = max(1, settings.max_in_flight // 2)  # run, and the others wait; also a tenant's share
         self.in_flight = 0
         self.stopping = False
         self.ends: set[Callable[[str], None]] = set()
@@ -106,11 +101,7 @@ _DEEPEST = 64
 
 
 class RequestBody:
-    """
-    An ASGI `receive` that counts what arrives, whatever `Content-Length` says, and notices when the caller is gone.
-
-    Only the first message of an upload is read ahead of the application, so that it does not pile up here.
-    """
+    """An ASGI `receive` that counts what arrives, whatever `Content-Length` says, and notices when the caller goes."""
 
     def __init__(self, receive: Receive, *, limit: int) -> None:
         self.limit = limit
@@ -121,7 +112,7 @@ class RequestBody:
         self._gone = asyncio.Event()
 
     async def start(self, *, whole: bool = False) -> bool:
-        """Read the first message, or the whole body."""
+        """Read the first message, or the whole body; that of an upload must not pile up here."""
         self._first = await self._next()
         parts = [self._first.get("body", b"")]
         while whole and not self._complete.is_set():
@@ -174,12 +165,7 @@ def too_large(limit: int) -> ApiError:
 
 
 def check_json(body: bytes) -> None:
-    """
-    Refuse JSON that some library behind a route would fail on or be busy with: too many values or levels, invalid
-    Unicode, numbers that are not finite or larger than 64 bits; and an object that can be read in two ways.
-
-    What is not JSON at all is left to the route, which says so.
-    """
+    """Refuse JSON that a library behind a route would fail on or be busy with; what is no JSON the route refuses."""
     try:
         level: list[Any] = [json.loads(body, object_pairs_hook=_with_each_name_once)]
     except RecursionError:
@@ -217,13 +203,7 @@ def _refused(what: str, next_step: str) -> ApiError:
 
 
 class RequestLifetime:
-    """
-    ASGI middleware: runs each request as a task, which ends when its work does, its caller hangs up, its time is over
-    or the server shuts down.
-
-    Ending a task cancels what it awaits: the pipeline, and with it the call of the LLM. That holds for replies in one
-    piece, too, which no framework cancels by itself. The caller gets 504 or 503; a stream ends itself.
-    """
+    """ASGI middleware: each request is a task that is cancelled when its caller, its time or the server ends."""
 
     def __init__(self, app: ASGIApp, *, settings: ServingSettings, admission: Admission) -> None:
         self.app = app

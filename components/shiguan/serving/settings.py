@@ -32,10 +32,7 @@ _Seconds = Annotated[float, Field(ge=0.05, le=86_400)]
 
 
 class ServingSettings(BaseModel, frozen=True, extra="forbid"):
-    """
-    Places, limits and secrets; behaviour is in the pipelines' YAML. The variable of a field is its name after
-    `SHIGUAN_`, and `.env.example` lists all of them with the same words.
-    """
+    """Places, limits and secrets; a field's variable is its name after `SHIGUAN_`. `.env.example` lists all of them."""
 
     deployment: str = Field(
         "embedded",

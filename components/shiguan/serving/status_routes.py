@@ -25,11 +25,7 @@ _FRESH_SECONDS = 1.0
 
 
 class Readiness:
-    """
-    The parts that must work before questions can be answered, and a check for each, in a thread with a time limit.
-
-    A result is kept for a second, so that many probes cost one check. Why a part failed is only in the log.
-    """
+    """Checks each part that questions need, in a thread with a time limit; a second's probes cost one check."""
 
     def __init__(self) -> None:
         self.stopping = False

@@ -90,11 +90,7 @@ def record_answer(answer: dict[str, Any], *, first_token_seconds: float | None =
 
 
 class _LogLines(logging.Formatter):
-    """
-    Lines without control characters for a terminal, with the id of their request.
-
-    Of an exception only type and place are written: its message may quote a question.
-    """
+    """Printable lines with the request's id; of an exception only type and place: its message may quote a question."""
 
     def format(self, record: logging.LogRecord) -> str:
         level, name, message = record.levelname, record.name, record.getMessage()

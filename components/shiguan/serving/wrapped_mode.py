@@ -46,11 +46,7 @@ class WrappedMode:
     engine: Engine
 
     def setup(self) -> None:
-        """
-        Take the mode from the server, or load it where Hayhooks is the server.
-
-        :raises ConfigurationError: If there is no such mode, or the settings cannot work.
-        """
+        """Take the mode from the server, or load it where Hayhooks is the server."""
         self._owner: Principal | None = None
         if is_serving():
             self.engine = current_engine()
@@ -77,15 +73,7 @@ class WrappedMode:
     async def run_chat_completion_async(
         self, model: str, messages: list[dict[str, Any]], body: dict[str, Any]
     ) -> ChatCompletion | AsyncGenerator[ChatCompletion, None]:
-        """
-        Answer the last message of a conversation; the ones before it are its history.
-
-        :param model: The name that the caller gave the mode.
-        :param messages: The conversation, in the form of the OpenAI API.
-        :param body: The whole request; it may have options of the question.
-        :returns: The completion, with marks, a list of sources at its end and the field `shiguan`, or its chunks.
-        :raises ApiError: If the request asks for what an answer from sources cannot give, or the question fails.
-        """
+        """Answer the last message of a conversation; a failure is an `ApiError`, or the last chunk of a stream."""
         try:
             chat = read_chat({**body, "model": self.mode, "messages": messages})
             request, completion = chat.as_request(), Completion(model)
@@ -115,10 +103,7 @@ class WrappedMode:
 
 
 class _WatchedAnswer(Response):
-    """
-    Answers while the reply is sent, which is when a route of Hayhooks lets one see that the caller has hung up: that,
-    or the end of the time for a request, ends the work and the call of the model.
-    """
+    """Answers while the reply is sent, which is when a route of Hayhooks lets one see that the caller has hung up."""
 
     def __init__(
         self,

@@ -33,15 +33,11 @@ def other_vectors(place: object, found: str | None, wanted: str) -> str:
 
 
 class PipelineStore(Serializable):
-    """
-    What Haystack needs of a store in a pipeline file, and the engine of one that has no folder or server to look after.
-
-    The asynchronous methods run the synchronous ones in a thread: a client of a server belongs to the event loop that
-    first used it, a pipeline outside a server gets a new loop with every run, and the embedded engine has no
-    asynchronous calls.
-    """
+    """What Haystack needs of a store in a pipeline file, and the engine of one without a folder or a server."""
 
     def __init_subclass__(cls, **options: Any) -> None:
+        # A client of a server belongs to the event loop that first used it, and a pipeline outside a server gets a new
+        # loop with every run; so what is awaited runs in a thread.
         super().__init_subclass__(**options)
         names = {name for name in dir(cls) if name.endswith("_async")}
         haystacks = {name for name in names if getattr(cls, name).__module__.startswith("haystack")}
@@ -67,10 +63,6 @@ class PipelineStore(Serializable):
     ) -> AbstractContextManager[None]:
         """Keep others from writing or deleting a source during a `with` block; stores on servers have no such lock."""
         return nullcontext()
-
-    def list_meta(self, filters: dict[str, Any] | None, fields: list[str]) -> list[dict[str, Any]]:  # noqa: ARG002
-        """Read some meta fields of the documents that match; nothing where a store keeps none."""
-        return []
 
     def count_languages(self, filters: dict[str, Any] | None = None) -> dict[str, int]:  # noqa: ARG002
         """Count the documents in each language; nothing where a store does not know them."""

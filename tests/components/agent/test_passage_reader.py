@@ -7,6 +7,7 @@ from haystack.document_stores.in_memory import InMemoryDocumentStore
 from shiguan.agent.passage_reader import PassageReader
 from shiguan.agent.tools import WrongArgumentsError
 from shiguan.errors import RefusedError
+from shiguan.tenants import of_tenant
 
 
 def passage(tenant, position, **more):
@@ -21,18 +22,14 @@ def reader():
     return PassageReader(store)
 
 
-def of(tenant):
-    return {"operator": "AND", "conditions": [{"field": "meta.tenant_id", "operator": "==", "value": tenant}]}
-
-
 def test_it_gives_the_passage_and_its_neighbours_in_the_order_of_the_book(reader):
     shown = [passage("a", 3, number=2)]
-    found = reader.run(2, passages=shown, filters=of("a"))["documents"]
+    found = reader.run(2, passages=shown, filters=of_tenant("a"))["documents"]
     assert [one.content for one in found] == ["Passage 2 of a.", "Passage 3 of a.", "Passage 4 of a."]
 
 
 def test_the_filters_decide_whose_passages_are_read(reader):
-    found = reader.run(2, passages=[passage("a", 3, number=2)], filters=of("nobody"))["documents"]
+    found = reader.run(2, passages=[passage("a", 3, number=2)], filters=of_tenant("nobody"))["documents"]
     assert found == []
     with pytest.raises(RefusedError, match="without `filters`"):
         reader.run(2, passages=[passage("a", 3, number=2)])
@@ -43,4 +40,4 @@ def test_a_number_that_there_is_not_is_a_wrong_argument(reader, number):
     shown = [passage("a", 3, number=2), Document(content="x", meta={"number": 7, "origin": "tool"})]
     told = rf"\[{number}\] is not a passage of the library; its passages are: \[2\]"
     with pytest.raises(WrongArgumentsError, match=told):
-        reader.run(number, passages=shown, filters=of("a"))
+        reader.run(number, passages=shown, filters=of_tenant("a"))

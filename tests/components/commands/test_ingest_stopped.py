@@ -5,7 +5,6 @@ import os
 from pathlib import Path
 
 import pytest
-from haystack import Document
 from tests.doubles.started import Started
 
 from shiguan.engine.library import Library
@@ -68,21 +67,4 @@ def test_ctrl_c_twice_in_the_vectors_keeps_whole_slices_and_resume_makes_the_res
     (tmp_path / "away.txt").rename(book)
     assert run("nowhere", "0", "ingest", book, "--data-dir", whole).returncode == 0
     assert source(data) == source(whole)
-    assert source(data)[0]["complete"]
-
-
-def test_vectors_of_an_older_model_are_upgraded_through_a_stop(tmp_path, book):
-    data = tmp_path / "data"
-    assert run("nowhere", "0", "ingest", book, "--data-dir", data).returncode == 0
-    children = Library(data_dir=data).stores["children"]
-    identifier, *others = children.unscoped().list_ids()
-    assert len(others) > 8
-    children.drop_vectors()
-    children.write_vectors([Document(id=identifier, embedding=[1.0] + [0.0] * 383)], model="former")
-    close_all_shards()
-
-    assert run("vectors", "1", "ingest", "--upgrade", "--data-dir", data).returncode == 130
-    assert source(data)[0]["vectors"] == 8
-    done = run("nowhere", "0", "ingest", "--upgrade", "--data-dir", data, "--json")
-    assert json.loads(done.stdout)["vectors"] == len(others) + 1 - 8
     assert source(data)[0]["complete"]

@@ -159,15 +159,6 @@ def test_without_a_network_one_sentence_says_what_to_do(shiguan):
 
 
 @pytest.mark.slow
-def test_a_name_that_the_hub_does_not_know_is_one_sentence(hub, shiguan, tmp_path):
-    for path in (tmp_path / "pipelines" / "mine").iterdir():
-        path.write_text(path.read_text(encoding="utf-8").replace("owner/salt", "owner/pepper"), encoding="utf-8")
-    done = shiguan("fetch", endpoint=hub.url)
-    assert done.returncode == 1
-    assert "`owner/pepper` could not be fetched" in done.stderr
-
-
-@pytest.mark.slow
 def test_a_half_fetched_model_is_missing(hub, shiguan, tmp_path):
     shiguan("fetch", endpoint=hub.url)
     blobs = tmp_path / "hf" / "hub" / "models--owner--salt" / "blobs"

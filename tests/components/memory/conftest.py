@@ -35,7 +35,3 @@ def store(tmp_path):
     store = SQLiteConversationStore(str(tmp_path))
     yield store
     store.close()
-
-
-def of(tenant):
-    return {"operator": "AND", "conditions": [{"field": "meta.tenant_id", "operator": "==", "value": tenant}]}

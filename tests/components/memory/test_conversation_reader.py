@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from haystack import Document
 from haystack.document_stores.in_memory import InMemoryDocumentStore
-from tests.components.memory.conftest import DocumentEmbedder, TextEmbedder, of
+from tests.components.memory.conftest import DocumentEmbedder, TextEmbedder
 
 from shiguan.conversations import Turn
 from shiguan.errors import RefusedError, StoreError
@@ -40,7 +40,7 @@ def reader(store, passages):
 
 
 def read(reader, query=LEANING, *, filters=None, conversation_id="c", **more):
-    return reader.run(query, of("ours") if filters is None else filters, conversation_id=conversation_id, **more)
+    return reader.run(query, of_tenant("ours") if filters is None else filters, conversation_id=conversation_id, **more)
 
 
 def keep(store, question, answer, *, start, meta=None, **passages):
@@ -160,7 +160,7 @@ def test_where_a_passage_is_not_there_any_more_the_messages_begin_anew(store, re
     name = "theirs" if why == "another tenant's" else "fire"
     keep(store, "How did the fire start?", "In a bakery [1].", start=1, **{name: 1}, rain=2)
     SummaryTree(document_embedder=DocumentEmbedder()).add_missing(store, "ours", "c")
-    filters = of("ours")
+    filters = of_tenant("ours")
     if why == "gone":
         passages.delete_documents(["fire"])
     if why == "hidden":
@@ -240,13 +240,13 @@ def test_of_a_long_history_the_last_turns_count_as_many_as_the_budget_holds(read
 
 def test_another_tenants_conversation_is_as_if_it_were_not(store, reader):
     keep(store, "How did the fire start?", "In a bakery [1].", start=1, fire=1)
-    found = read(reader(), filters=of("theirs"))
+    found = read(reader(), filters=of_tenant("theirs"))
     assert (found["history"], found["messages"], found["memory"], found["source"]) == ([], [], "", "database")
 
 
 @pytest.mark.parametrize("filters", [{}, {"field": "meta.title", "operator": "==", "value": "x"},
-    {"operator": "OR", "conditions": of("ours")["conditions"]},
-    {"operator": "AND", "conditions": [*of("ours")["conditions"], *of("theirs")["conditions"]]}])  # fmt: skip
+    {"operator": "OR", "conditions": of_tenant("ours")["conditions"]},
+    {"operator": "AND", "conditions": [*of_tenant("ours")["conditions"], *of_tenant("theirs")["conditions"]]}])  # fmt: skip
 def test_without_one_tenant_nothing_is_read(reader, filters):
     with pytest.raises(RefusedError):
         read(reader(), filters=filters)

@@ -7,7 +7,7 @@ from tests.doubles.fake_generators import FailingGenerator, UnavailableGenerator
 from tests.doubles.started import Started
 
 from shiguan.conversations import SummaryNode, Turn
-from shiguan.errors import ModelMissingError, RefusedError, StoreFullError
+from shiguan.errors import ModelMissingError, RefusedError
 from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 from shiguan.memory.summary_tree import SummaryTree, leaf_text, next_group, read_summary, shortened
@@ -207,17 +207,6 @@ def test_without_the_embedders_weights_summaries_have_no_vector(store, monkeypat
     tree = SummaryTree(document_embedder=E5DocumentEmbedder())
     assert run(tree, store) == (2, ["The weights are missing. Install them."])
     assert {node.embedding for node in store.nodes("ours", "c")} == {b""}
-
-
-def test_a_full_disk_is_the_callers_to_report(store, monkeypatch):
-    say(store, 1)
-
-    def full(*arguments, **words):
-        raise StoreFullError("The disk is full. Free space.")
-
-    monkeypatch.setattr(store, "add_node", full)
-    with pytest.raises(StoreFullError):
-        run(tree(), store)
 
 
 KILLED = """

@@ -6,7 +6,7 @@ import logging
 import pytest
 from tests.components.serving.conftest import count
 
-from shiguan.serving.error_replies import KINDS
+from shiguan.serving.error_replies import KINDS, ApiError
 
 ASK = json.dumps({"query": "who"}).encode()
 JSON = {"Content-Type": "application/json"}
@@ -214,3 +214,7 @@ def test_every_type_of_error_says_what_to_do():
         assert 400 <= kind.status < 600
         assert kind.message.endswith(".")
         assert kind.next_step.endswith(".")
+
+
+def test_half_a_character_in_a_message_can_be_sent():
+    json.dumps(ApiError("refused", message="It is \ud800.").body(), ensure_ascii=False).encode()

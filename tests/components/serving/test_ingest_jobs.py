@@ -122,14 +122,6 @@ def test_what_an_ended_process_left_goes_in_with_the_next_one(make, library):
     assert wait(second, records[0])["attempts"] == 2
 
 
-def test_bytes_without_a_record_are_no_upload(make, library):
-    jobs = make()
-    (jobs.folder.path / "0000000000000001-0000000000000001.bin").write_bytes(b"half of an uplo")
-    (jobs.folder.path / ".0000000000000002-0000000000000002.json.abcd.part").write_bytes(b"{")
-    assert list(jobs.folder.waiting()) == []
-    assert states(jobs, submit(jobs, "a.txt", "one")) == ["done"]
-
-
 @pytest.mark.parametrize("spoiled", [b"{", b"[]", b'{"id": 3}', b""])
 def test_a_record_that_does_not_fit_is_told_and_its_upload_kept(make, library, caplog, spoiled):
     first = make()

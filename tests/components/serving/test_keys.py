@@ -10,7 +10,7 @@ from shiguan.cli import main
 from shiguan.errors import ConfigurationError, RefusedError
 from shiguan.resources import text_hash
 from shiguan.serving import keys as keys_module
-from shiguan.serving.authentication import KeyRing
+from shiguan.serving.authentication import KeyRing, check_keys_file
 from shiguan.serving.current_request import Principal
 from shiguan.serving.error_replies import ApiError
 from shiguan.serving.keys import KeyFile, audit
@@ -193,3 +193,9 @@ def test_a_trail_that_cannot_be_written_is_said_and_keeps_nobody_from_working(tm
     (tmp_path / "file").write_text("")
     audit(tmp_path / "file", "delete", tenant="acme")
     assert "The audit trail lacks a line (delete)" in caplog.text
+
+
+def test_a_file_of_keys_that_does_not_exist_does_not_open_the_server(tmp_path):
+    with pytest.raises(ConfigurationError, match="which does not exist"):
+        check_keys_file(ServingSettings(data_dir=tmp_path, keys_file=tmp_path / "none.json"))
+    check_keys_file(ServingSettings(data_dir=tmp_path))

@@ -1,20 +1,24 @@
-"""Reading the library over HTTP: passages where they stand, contents, stretches, a search; nobody else's."""
+"""The library over HTTP: passages where they stand, contents, a search, the names of uploads; nobody else's."""
 
 import json
 from types import SimpleNamespace
 from urllib.parse import urlencode
 
 import pytest
+from fastapi import FastAPI
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.doubles.asgi_caller import AsgiCall
 from tests.doubles.served_app import Served, served_app
 from tests.doubles.small_library import TENANT, TEXTS, small_library
 
 from shiguan.engine.library import Library
+from shiguan.serving import openai_routes, page_routes, rag_routes, status_routes
 from shiguan.serving.document_routes import router as library_router
+from shiguan.serving.document_routes import source_name
 from shiguan.serving.engine import Engine, use_engine
+from shiguan.serving.error_replies import ApiError
 from shiguan.serving.keys import KeyFile
-from shiguan.serving.page_routes import router as page_router
-from shiguan.serving.rag_routes import router as rag_router
 from shiguan.serving.settings import ServingSettings
 from shiguan.serving.verify_routes import router as verify_router
 
@@ -43,7 +47,7 @@ def library(settings):
 
 @pytest.fixture
 def server(settings, library):
-    routers = (page_router, library_router, rag_router, verify_router)
+    routers = (page_routes.router, library_router, rag_routes.router, verify_router)
     served = Served(settings, *routers, ingest_jobs=SimpleNamespace(library=library))
     engine = Engine(settings, modes=["simple"])
     use_engine(engine)
@@ -189,27 +193,6 @@ async def test_a_body_that_cannot_be_checked_is_refused(server, body):
     assert (status, json.loads(told)["error"]["type"]) in ((422, "invalid_request"), (400, "refused"))
 
 
-@pytest.mark.parametrize(
-    ("kind", "status"),
-    [("multipart/form-data", 202), ("Multipart/Form-Data", 202), ("multipart/mixed", 422), ("text/plain", 422)],
-)
-async def test_an_upload_is_known_by_its_type_in_any_case(settings, kind, status):
-    record = SimpleNamespace(id="1", size=4)
-    jobs = SimpleNamespace(submit=lambda tenant, name, file: record, shown=lambda record: {"id": record.id})
-    app = served_app(settings, library_router, ingest_jobs=jobs)
-    part = 'Content-Disposition: form-data; name="file"; filename="a.txt"'
-    headers = {"Authorization": f"Bearer {KeyFile(settings.keys_path).add(TENANT, 'write')[0]}"}
-    call = AsgiCall(
-        app,
-        "/api/v1/documents",
-        body=f"--x\r\n{part}\r\n\r\ntext\r\n--x--\r\n".encode(),
-        headers={"Content-Type": f"{kind}; boundary=x", **headers},
-    )
-    await call.done()
-    assert call.status == status
-    assert status == 202 or "send the file as multipart/form-data" in call.error["message"]
-
-
 _PART = 'Content-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\ntext\r\n'
 
 
@@ -220,7 +203,8 @@ _PART = 'Content-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nte
         ("application/json", "{}", "send the file as multipart/form-data"),
         ("multipart/form-data", "--x--", "the multipart body cannot be read"),
         ("multipart/form-data; boundary=x", f"--x\r\n{_PART}--x\r\n{_PART}--x--", "or has more than one file"),
-        ("multipart/form-data; boundary=x", "--x--", "there is no part `file` with a file in it"),
+        ("Multipart/Form-Data; boundary=x", "--x--", "there is no part `file` with a file in it"),
+        ("multipart/mixed; boundary=x", "--x--", "send the file as multipart/form-data"),
     ],
 )
 async def test_a_form_that_cannot_be_read_is_refused_in_the_same_words_on_both_routes(settings, path, kind, body, told):
@@ -262,7 +246,7 @@ async def test_a_file_that_cannot_be_checked_is_named_without_what_does_not_show
 async def test_a_method_that_an_address_does_not_take_is_refused_with_those_that_it_takes(
     settings, library, path, method, status, allowed
 ):
-    served = Served(settings, page_router, library_router, ingest_jobs=SimpleNamespace(library=library))
+    served = Served(settings, page_routes.router, library_router, ingest_jobs=SimpleNamespace(library=library))
     call = await served(path, who=TENANT, role="write", method=method)
     assert (call.status, call.headers.get("allow")) == (status, allowed)
 
@@ -321,3 +305,79 @@ async def test_the_timeline_takes_years_and_a_question(server):
 async def test_a_search_within_years_reads_only_what_is_dated_in_them(server):
     found = await read(server, f"{PLACE}/search", query="war rose fled", when="755", source="war.md")
     assert [one["section"][-1] for one in found["passages"]] == ["The rising"]
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ("book.epub", "book.epub"),
+        ("史記.txt", "史記.txt"),
+        ("rows.jsonl.gz", "rows.jsonl.gz"),
+        ("../../etc/passwd.txt", "passwd.txt"),
+        ("/etc/cron.d/x.md", "x.md"),
+        ("C:\\Users\\me\\notes.docx", "notes.docx"),
+        ("..\\..\\x.pdf", "x.pdf"),
+        ("...hidden.txt", "hidden.txt"),
+        ("a\x00b\r\n.txt", "ab.txt"),
+        ("gpj.\u202etxt", "gpj.txt"),
+        ("e\u0301.txt", "\u00e9.txt"),
+        ("e\u200d\u0301.txt", "\u00e9.txt"),
+        ("  spaced name.txt  ", "spaced name.txt"),
+        ("\ud800lone.txt", "?lone.txt"),
+        ("Shouting.TXT", "Shouting.TXT"),
+    ],
+)
+def test_a_name_is_what_a_person_would_read(given, name):
+    assert source_name(given) == name
+
+
+@pytest.mark.parametrize(
+    "given",
+    [None, "", ".", "..", "/", "x/", "noending", "a.exe", "a.txt.sh", ".txt", "..txt", "\u202e.txt", "a.txt/..",
+     "x" * 197 + ".txt", "字" * 66 + ".txt", "a.txt\x00.exe"],
+)  # fmt: skip
+def test_what_is_no_name_of_a_readable_file_is_refused(given):
+    with pytest.raises(ApiError) as raised:
+        source_name(given)
+    assert raised.value.status_code == 422
+    assert raised.value.fields[0]["field"] == "file"
+
+
+@given(st.text(max_size=80), st.sampled_from([".txt", ".epub", ".jsonl.gz"]))
+def test_a_name_never_holds_a_path_or_what_does_not_show(text, ending):
+    try:
+        name = source_name(text + ending)
+    except ApiError:
+        return
+    assert name.endswith(ending)
+    assert not set(name) & set("/\\\0\n\r\u202e\u200b")
+    assert not name.startswith(".")
+    assert source_name(name) == name
+
+
+def test_the_description_says_what_is_sent():
+    app = FastAPI()
+    for routes in (status_routes, openai_routes, rag_routes, page_routes):
+        app.router.routes.extend(routes.router.routes)
+    page_routes.describe(app)
+    schema = app.openapi()
+    assert (schema["info"]["title"], schema["security"]) == ("Shiguan", [{"key": []}, {"header": []}])
+    assert "/" not in schema["paths"]
+    assert [*schema["paths"]["/health"]["get"]["responses"]["200"]["content"]] == ["text/plain"]
+    query = schema["paths"]["/api/v1/rag/query"]["post"]
+    assert query["requestBody"]["content"]["application/json"]["example"]["mode"] == "simple"
+    for path in ("/api/v1/rag/query", "/v1/chat/completions"):
+        replies = schema["paths"][path]["post"]["responses"]
+        assert "422" not in replies
+        assert replies["default"]["content"]["application/json"]["schema"] == {"$ref": "#/components/schemas/Error"}
+    shape, sent = schema["components"]["schemas"]["Error"], ApiError("not_ready").body()
+    assert (shape["required"], shape["properties"]["error"]["required"]) == ([*sent], [*sent["error"]])
+
+
+async def test_the_policy_of_the_page_is_strict(tmp_path):
+    served = Served(ServingSettings(data_dir=tmp_path), page_routes.router)
+    for path in ("/", "/docs", "/ui/app.js"):
+        policy = (await served(path, who=None)).headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert "require-trusted-types-for 'script'" in policy

@@ -1,11 +1,16 @@
-"""Kept receipts: whose they are, how long they stay, and what becomes of them when a process or a disk gives up."""
+"""Receipts, feedback and conversations at the server: whose they are, how long they stay, and what becomes of them."""
 
+import json
 import os
 import shutil
+import sqlite3
 import time
+from contextlib import closing
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
+from pydantic import ValidationError
 from tests.doubles.receipts import receipt
 from tests.doubles.served_app import Served
 from tests.doubles.small_library import TENANT, small_library
@@ -14,8 +19,10 @@ from tests.doubles.started import Started
 from shiguan.engine.library import Library
 from shiguan.engine.runner import Runner
 from shiguan.errors import StoreFullError
-from shiguan.serving.engine import Engine, ReceiptFolder
-from shiguan.serving.review_routes import router as receipt_router
+from shiguan.serving.engine import Engine, ReceiptFolder, use_engine
+from shiguan.serving.openai_routes import router as openai_router
+from shiguan.serving.rag_routes import router as rag_router
+from shiguan.serving.review_routes import Title, router
 from shiguan.serving.settings import ServingSettings
 from shiguan.stores.embedded.shards import close_all_shards
 
@@ -138,7 +145,7 @@ def served(tmp_path):
     """The settings of a library of the tenants `a` and `b`, and the route behind the real gate."""
     settings = ServingSettings(data_dir=small_library(tmp_path))
     jobs = SimpleNamespace(library=Library(data_dir=settings.data_dir))
-    yield settings, Served(settings, receipt_router, ingest_jobs=jobs)
+    yield settings, Served(settings, router, ingest_jobs=jobs)
     close_all_shards()
 
 
@@ -189,3 +196,159 @@ async def test_a_setting_keeps_prompts_in_receipts(served, endpoint):
     engine.close()
     receipt = ReceiptFolder(settings).find(TENANT, answer["metadata"]["receipt"])
     assert [message["role"] for message in receipt.prompt["prompt_rendered"]["messages"]] == ["system", "user"]
+
+
+# ---- feedback -----------------------------------------------------------------------------------------------------------
+
+MINE, THEIRS = receipt("a", "Who rose?", quotes=["An Lushan rose."]), receipt("b")
+
+
+@pytest.fixture
+def judged(tmp_path):
+    """The route behind the real gate, with a receipt of each of two tenants."""
+    settings = ServingSettings(data_dir=tmp_path)
+    for one in (MINE, THEIRS):
+        ReceiptFolder(settings).keep(one)
+    return partial(Served(settings, router), "/api/v1/feedback")
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "feedback.sqlite"
+
+
+async def test_a_read_key_judges_its_own_tenants_answers(judged, file):
+    call = await judged({"receipt": MINE.id, "kind": "wrong_citation", "note": "another\nyear"}, who="a")
+    told = {name: call.json[name] for name in ("kind", "note", "query")}
+    assert (call.status, told) == (201, {"kind": "wrong_citation", "note": "another year", "query": "Who rose?"})
+    with closing(sqlite3.connect(file)) as database:
+        assert database.execute("SELECT tenant, receipt FROM feedback").fetchall() == [("a", MINE.id)]
+
+
+async def test_an_unknown_receipt_one_of_another_tenants_and_one_that_can_be_none_are_the_same_404(judged, file):
+    names = (THEIRS.id, "0" * 64, "../../keys", "")
+    replies = [await judged({"receipt": name, "kind": "right"}, who="a") for name in names]
+    assert [reply.status for reply in replies] == [404] * 4
+    assert len({json.dumps({**reply.error, "request_id": ""}) for reply in replies}) == 1
+    assert not file.exists()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"kind": "good"}, {"kind": None}, {"note": "x" * 2_001}, {"note": 7}, {"receipt": "0" * 65}, {"receipt": None},
+        {"tenant_id": "b"}, {"kind": ["right"]},
+    ],
+)  # fmt: skip
+async def test_fields_that_are_wrong_are_refused_by_name(judged, file, wrong):
+    call = await judged({"receipt": MINE.id, "kind": "right", **wrong}, who="a")
+    assert (call.status, call.error["fields"][0]["field"]) == (422, *wrong)
+    assert not file.exists()
+
+
+async def test_without_a_key_and_with_one_for_metrics_nothing_is_kept(judged, file):
+    body = {"receipt": MINE.id, "kind": "right"}
+    assert (await judged(body, who=None)).status == 401
+    assert (await judged(body, who="", role="metrics")).status == 403
+    assert not file.exists()
+
+
+# ---- conversations ------------------------------------------------------------------------------------------------------
+
+PLACE = "/api/v1/conversations"
+OURS = {"who": TENANT, "role": "write"}
+QUESTION, FOLLOW_UP = "Who proposed the two-tax reform?", "And when was it collected?"
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory):
+    return ServingSettings(data_dir=small_library(tmp_path_factory.mktemp("library")))
+
+
+@pytest.fixture
+def server(settings):
+    """Calls the server, unless told otherwise with a key of the tenant that may write."""
+    served = Served(settings, router, rag_router, openai_router)
+    engine = Engine(settings, modes=["simple"])
+    use_engine(engine)
+    yield partial(served, **OURS)
+    use_engine(None)
+    engine.close()
+
+
+async def ask(server, query, name):
+    call = await server("/api/v1/rag/query", {"query": query, "conversation_id": name})
+    assert call.status == 200, call.body
+    return call.json
+
+
+async def test_a_conversation_is_listed_renamed_exported_and_deleted(server):
+    await ask(server, QUESTION, "one")
+    assert (await server(f"{PLACE}/one", {"title": "Taxes"}, method="PATCH")).json == {"id": "one", "title": "Taxes"}
+    listed = (await server(PLACE)).json["conversations"]
+    assert ("one", "Taxes", 1) in [(one["id"], one["title"], one["turns"]) for one in listed]
+    hostile = {"title": "Salt\u202e and\x1b[31m iron\x9b2J"}
+    assert (await server(f"{PLACE}/one", hostile, method="PATCH")).json == {"id": "one", "title": "Salt and iron"}
+    await server(f"{PLACE}/one", {"title": "Taxes"}, method="PATCH")
+    assert (await server(f"{PLACE}/one/export")).body.startswith(f"# Taxes\n\n## 1. {QUESTION}\n".encode())
+    assert (await server(f"{PLACE}/one", method="DELETE")).json == {"id": "one", "deleted": True}
+    assert [(await server(f"{PLACE}/one", method=method)).status for method in ("GET", "DELETE")] == [404, 404]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "unknown"),
+    [
+        ("GET", PLACE, "limit=-1"),
+        ("GET", f"{PLACE}/one/export", "form=docx"),
+        ("POST", "/api/v1/rag/query-stream", "event=basic"),
+        ("GET", "/v1/models?api-version=1", ""),
+    ],
+)
+async def test_a_parameter_that_a_route_does_not_take_is_refused_by_its_name(server, method, path, unknown):
+    call = await server(f"{path}?{unknown}", {"query": QUESTION} if method == "POST" else None)
+    assert call.status == (422 if unknown else 200)
+    if unknown:
+        assert [one["field"] for one in call.error["fields"]] == [unknown.partition("=")[0]]
+
+
+@pytest.mark.parametrize(("method", "end"), [("GET", ""), ("GET", "/export"), ("PATCH", ""), ("DELETE", "")])
+async def test_what_is_anothers_what_is_none_and_what_can_be_none_look_the_same(server, method, end):
+    await ask(server, QUESTION, "ours")
+    told = set()
+    for name in ("ours", "never-used", "-no-id", "a" * 200):
+        body = {"title": "Mine"} if method == "PATCH" else None
+        call = await server(f"{PLACE}/{name}{end}", body, method=method, who="b")
+        told.add((call.status, call.error["message"]))
+    assert told == {(404, "There is no such conversation.")}
+    assert (await server(PLACE, who="b")).json == {"conversations": []}
+    assert (await server(f"{PLACE}/ours")).status == 200
+
+
+@pytest.mark.parametrize(("method", "body"), [("PATCH", {"title": "Mine"}), ("DELETE", None)])
+async def test_a_key_that_reads_changes_nothing(server, method, body):
+    await ask(server, QUESTION, "kept")
+    assert (await server(f"{PLACE}/kept", body, method=method, role="read")).status == 403
+
+
+@pytest.mark.parametrize("name", ["chat", "für", "对话"])
+async def test_the_openai_route_takes_the_id_in_the_body_or_a_header(server, name):
+    for text, more, headers in (
+        (QUESTION, {"conversation_id": name}, {}),
+        (FOLLOW_UP, {}, {"x-conversation-id": name}),
+        (QUESTION, {}, {"x-conversation-id": ""}),
+    ):
+        body = {"model": "shiguan-simple", "messages": [{"role": "user", "content": text}], **more}
+        call = await server("/v1/chat/completions", body, **headers)
+        assert call.status == 200, call.body
+        assert call.json["shiguan"]["conversation_id"] == (headers.get("x-conversation-id", name) or None)
+    told = (await server(f"{PLACE}/{name}", role="read")).json
+    assert [(turn["number"], turn["source"], turn["question"]) for turn in told["turns"]] == [
+        (1, "database", QUESTION),
+        (2, "both", FOLLOW_UP),
+    ]
+
+
+@pytest.mark.parametrize("title", ["\u200b", " \u2060 ", "\u202e", "\u200d\u200c", "\n", ""])
+def test_a_title_that_nobody_sees_is_refused(title):
+    with pytest.raises(ValidationError):
+        Title(title=title)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from shiguan.errors import ConfigurationError
+from shiguan.llm.model_settings import is_endpoint_configured
 from shiguan.serving.settings import ServingSettings
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -65,3 +66,18 @@ def test_a_value_that_cannot_be_is_refused_with_what_was_expected(variable, valu
 def test_an_origin_that_a_browser_can_send_is_taken(origin):
     settings = ServingSettings.from_environment({"SHIGUAN_CORS_ORIGINS": f" {origin} , https://b.example.org,"})
     assert settings.cors_origins == (origin, "https://b.example.org")
+
+
+@pytest.mark.parametrize(
+    "address", ["notaurl", "localhost:11434/v1", "http://", "https:///v1", "http://a b", "ftp://a"]
+)
+def test_an_address_of_the_model_that_is_none_is_refused(monkeypatch, address):
+    monkeypatch.setenv("OPENAI_BASE_URL", address)
+    with pytest.raises(ConfigurationError, match="OPENAI_BASE_URL is not an address"):
+        is_endpoint_configured()
+
+
+@pytest.mark.parametrize("address", ["http://localhost:11434/v1", "https://[::1]/v1"])
+def test_an_address_of_the_model_is_taken(monkeypatch, address):
+    monkeypatch.setenv("OPENAI_BASE_URL", address)
+    assert is_endpoint_configured()

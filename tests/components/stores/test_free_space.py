@@ -7,7 +7,7 @@ from haystack import Document
 
 from shiguan import resources
 from shiguan.errors import StoreFullError
-from shiguan.resources import FOR_DELETING, FOR_OPENING, FOR_WRITING, check_free_space
+from shiguan.resources import FOR_DELETING, FOR_OPENING, FOR_WRITING
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 
 
@@ -25,14 +25,6 @@ def store(tmp_path):
     store = QdrantEdgeDocumentStore(name="parents", path=str(tmp_path), embedding_dim=None).unscoped()
     yield store
     store.close()
-
-
-def test_a_write_needs_room_and_says_how_much(free, tmp_path):
-    free(FOR_WRITING)
-    check_free_space(tmp_path)
-    free(FOR_WRITING - 1)
-    with pytest.raises(StoreFullError, match=r"67\.1 MB free; writing needs 67.*stays, and can be read\."):
-        check_free_space(tmp_path)
 
 
 def test_a_store_on_a_full_disk_refuses_new_passages_and_keeps_the_old_ones(free, store):

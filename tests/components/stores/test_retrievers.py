@@ -152,13 +152,6 @@ def test_a_search_without_filters_is_refused_and_says_what_to_connect(filled, fi
             search()
 
 
-def test_a_search_may_be_limited_to_a_section(filled):
-    section = {"field": "meta.section", "operator": "in", "value": ["II", "V"]}
-    both = tenant("one", section)
-    assert ids(QdrantEdgeBM25Retriever(filled).run("army 书", filters=both)) == ["a", "b"]
-    assert ids(QdrantEdgeEmbeddingRetriever(filled).run([0.0, 1.0], filters=both)) == ["b", "a"]
-
-
 def test_a_malformed_filter_is_an_error_whatever_the_question(filled):
     for query in ("army", "the"):
         with pytest.raises(FilterError):
@@ -244,11 +237,6 @@ def test_a_question_that_no_model_embedded_finds_nothing(filled):
     assert QdrantEdgeEmbeddingRetriever(filled).run(query_embedding=[])["documents"] == []
 
 
-def test_an_empty_store_finds_nothing(store):
-    assert ids(QdrantEdgeBM25Retriever(store).run("army", ALL)) == []
-    assert ids(QdrantEdgeEmbeddingRetriever(store).run([1.0, 0.0], ALL)) == []
-
-
 @settings(max_examples=4)
 @given(order=st.permutations([f"id{n:02}" for n in range(30)]), top_k=st.integers(1, 31))
 def test_equal_scores_come_by_id_whatever_the_order_of_writing(tmp_path_factory, order, top_k):
@@ -258,20 +246,6 @@ def test_equal_scores_come_by_id_whatever_the_order_of_writing(tmp_path_factory,
     assert ids(QdrantEdgeBM25Retriever(store, top_k=top_k).run("words", ALL)) == expected
     assert ids(QdrantEdgeEmbeddingRetriever(store, top_k=top_k).run([1.0, 1.0], ALL)) == expected
     store.close()
-
-
-def test_a_shorter_list_is_the_beginning_of_the_whole_one(store):
-    # Four scores, each of ten documents, written from the last id to the first.
-    contents = [("army " * (1 + n % 4), [1.0, float(n % 4)]) for n in range(40)]
-    store.write_documents(
-        [Document(id=f"id{n:02}", content=text, embedding=vector) for n, (text, vector) in enumerate(contents)][::-1]
-    )
-    for search, question in ((store.bm25_retrieval, "army"), (store.embedding_retrieval, [0.0, 1.0])):
-        whole = search(question, ALL, top_k=100)
-        assert len({document.score for document in whole}) == 4
-        assert whole == sorted(whole, key=lambda document: (-document.score, document.id))
-        for top_k in (1, 4, 5, 12, 39, 40):
-            assert search(question, ALL, top_k=top_k) == whole[:top_k]
 
 
 def test_fields_named_in_the_store_are_searched_too(tmp_path):

@@ -24,25 +24,6 @@ def test_the_file_is_its_owners_and_stands_beside_the_library(store, tmp_path):
     assert store.file.stat().st_mode & 0o777 == 0o600
 
 
-def test_every_statement_names_the_tenant_and_the_conversation(store):
-    say(store, "a")
-    seen = []
-    store._database.set_trace_callback(seen.append)
-    say(store, "b")
-    birth = store.find("ours", "c").birth
-    store.add_node("ours", "c", SummaryNode(0, 1, 1, "A summary."), birth=birth)
-    store.nodes("ours", "c")
-    store.turns("ours", "c", last=1)
-    store.rename("ours", "c", "t")
-    store.conversations("ours")
-    store.delete("ours", "c")
-    statements = [s for s in seen if s.split()[0] in ("INSERT", "UPDATE", "DELETE", "SELECT", "WITH")]
-    assert len(statements) == 12
-    for statement in statements:
-        assert "'ours'" in statement
-        assert "'c'" in statement or "ORDER BY updated" in statement
-
-
 def test_a_statement_that_names_nobody_is_refused(store):
     with store._reading("ours", "c") as run, pytest.raises(StoreError, match="whose conversation"):
         run("SELECT * FROM turns WHERE tenant = :tenant")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from haystack.dataclasses import ByteStream, Document, SparseEmbedding
+from haystack.dataclasses import Document
 from haystack.document_stores.types import DuplicatePolicy
 from tests.components.stores.test_several_processes import holding
 from tests.doubles.small_library import copy_library
@@ -60,24 +60,6 @@ def test_documents_outlive_the_store_object(tmp_path):
     assert store.count_documents() == 700
 
 
-def test_id_content_meta_and_the_direction_of_the_embedding_come_back(tmp_path):
-    document = Document(
-        id="书 / any text",
-        content="他的书",
-        meta={"section": ["一", "二"], "anchor": {"href": "a.xhtml", "offset": 0}, "n": 1.5, "none": None, "yes": True},
-        embedding=[0.1, 0.2, 0.3, 1 / 3],
-        sparse_embedding=SparseEmbedding(indices=[5, 2], values=[0.1, 0.25]),
-        score=0.5,
-        blob=ByteStream(b"bytes"),
-    )
-    store = make(tmp_path)
-    store.write_documents([document])
-    (found,) = store.filter_documents()
-    assert (found.id, found.content, found.meta) == (document.id, document.content, document.meta)
-    assert found.embedding == unit(document.embedding)
-    assert (found.sparse_embedding, found.score, found.blob) == (None, None, None)
-
-
 def test_a_store_without_vectors_keeps_none_and_cannot_search(tmp_path):
     store = make(tmp_path, name="parents", embedding_dim=None)
     document = Document(id="1", content="text", embedding=[0.1, 0.2])
@@ -87,15 +69,6 @@ def test_a_store_without_vectors_keeps_none_and_cannot_search(tmp_path):
         store.bm25_retrieval("text")
     with pytest.raises(StoreError, match="embedding_dim"):
         store.embedding_retrieval([0.1, 0.2])
-
-
-def test_ids_are_listed_and_looked_up(tmp_path):
-    store = make(tmp_path)
-    store.write_documents(documents(5))
-    assert store.existing_ids(["d1", "x"]) == {"d1"}
-    assert store.existing_ids([]) == set()
-    assert sorted(store.list_ids({"field": "meta.tenant_id", "operator": "==", "value": "t0"})) == ["d0", "d3"]
-    assert len(store.list_ids()) == 5
 
 
 @pytest.mark.parametrize("policy", [DuplicatePolicy.FAIL, DuplicatePolicy.NONE])
@@ -225,16 +198,6 @@ def test_damaged_data_end_in_an_error_and_not_the_process(tmp_path, capfd, patte
     assert make(tmp_path).count_documents() == 8
 
 
-def test_a_library_that_was_not_closed_is_opened_as_it_is(tmp_path):
-    store = make(tmp_path)
-    store.write_documents(documents(1))
-    close_all_shards()
-    make(tmp_path).write_documents(documents(4), policy=DuplicatePolicy.OVERWRITE)
-    # As after a kill: what was written since the last close stands in the folder.
-    copy_library(tmp_path / "children", tmp_path / "killed" / "children")
-    assert make(tmp_path / "killed").count_documents() == 4
-
-
 def test_a_creation_killed_at_any_step_is_repaired(tmp_path):
     make(tmp_path / "whole").write_documents(documents(1))
     close_all_shards()
@@ -262,18 +225,6 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path):
         make(tmp_path / "file").count_documents()
 
 
-HOLD = """
-import sys
-from haystack.dataclasses import Document
-from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
-store = QdrantEdgeDocumentStore(path=sys.argv[1], embedding_dim=4).unscoped()
-for n in range(int(sys.argv[2])):
-    store.write_documents([Document(id=f"{n}-{i}", content="书", embedding=[1.0, 0.0, 0.0, 0.0]) for i in range(50)])
-    print(n, flush=True)
-sys.stdin.read()
-"""
-
-
 def test_a_library_that_was_only_read_opens_again_after_a_close_and_after_a_kill(tmp_path, monkeypatch):
     """Opening it brings the engine's files up to date by what was deleted since the graph: nothing is damaged."""
     monkeypatch.setattr(shards, "EXACT_BELOW", 10)
@@ -287,26 +238,6 @@ def test_a_library_that_was_only_read_opens_again_after_a_close_and_after_a_kill
     for _ in range(3):
         assert store.count_documents() == 12
         store.close()
-
-
-@pytest.mark.parametrize("after", [pytest.param(0, marks=pytest.mark.slow), 3, pytest.param(7, marks=pytest.mark.slow)])
-def test_writes_that_returned_outlive_a_kill(tmp_path, after):
-    with Started("-c", HOLD, tmp_path, 1000) as writer:
-        for done in range(after + 1):
-            assert writer.line() == str(done)
-        writer.kill()
-        done = max([after, *map(int, writer.process.stdout.read().split())])
-    store = make(tmp_path)
-    assert {f"{n}-{i}" for n in range(done + 1) for i in range(50)} <= set(store.list_ids())
-    # What a cut write left is whole documents.
-    assert all(d.content == "书" and d.embedding == [1.0, 0.0, 0.0, 0.0] for d in store.filter_documents())
-
-
-def test_the_end_of_a_process_closes_its_stores(tmp_path):
-    ended = Started("-c", HOLD, tmp_path, 2).process
-    _, errors = ended.communicate(input="", timeout=60)
-    assert (ended.returncode, errors) == (0, "")
-    assert make(tmp_path).count_documents() == 100
 
 
 def test_a_folder_that_was_deleted_meanwhile_does_not_keep_others_from_closing(tmp_path):

@@ -39,11 +39,6 @@ def found_by_vector(store, **options):
     return [hit.id for hit in store.embedding_retrieval([1.0, 0.0], **options)]
 
 
-def test_words_are_found_before_there_is_any_vector(store):
-    assert {hit.id for hit in store.bm25_retrieval("army", tenant("t"))} == {"a", "b", "c"}
-    assert found_by_vector(store) == []
-
-
 def test_what_lacks_a_vector_is_told_by_the_store_in_the_order_of_writing(store):
     assert store.list_ids_without_vector(tenant("t")) == ["b", "a", "c"]
     assert store.write_vectors([embedded("a", [0.0, 1.0])], model="m") == 1
@@ -82,11 +77,6 @@ def test_files_are_counted_with_their_vectors(store):
     assert store.count_by_file(tenant("t")) == {"file-1": (2, 1), "file-2": (1, 0)}
     assert store.count_by_file() == {"file-1": (2, 1), "file-2": (1, 0), "file-3": (1, 1)}
     assert store.count_by_file(tenant("nobody")) == {}
-
-
-def test_meta_is_listed_without_contents(store):
-    files = [meta["file_id"] for meta in store.list_meta(tenant("t"), ["file_id"])]
-    assert sorted(files) == ["file-1", "file-1", "file-2"]
 
 
 def test_a_search_says_how_many_of_its_own_tenants_units_have_no_vector(store):

@@ -1,10 +1,4 @@
-"""
-The stores of the deployment `elasticsearch_qdrant`: words and parents in Elasticsearch, vectors in Qdrant.
-
-They are Haystack's own document stores with what a library of books needs beside them: addresses from the environment,
-indexes that one step makes, writes that say what was refused, exact words, and filters that mean the same on both
-servers as on the embedded store. Haystack's own retrievers search them.
-"""
+"""The stores of the deployment `elasticsearch_qdrant`: words and parents in Elasticsearch, vectors in Qdrant."""
 
 from importlib import import_module
 

@@ -93,11 +93,7 @@ class ElasticsearchIndex:
         return differences
 
     def _write(self, actions: Iterable[dict[str, Any]], *, verb: str) -> int:
-        """
-        Write or delete entries in batches, which are found when it ends, and return how many there were.
-
-        No more than a batch is in memory, and the ones that the server refused are named at the end.
-        """
+        """Write or delete in batches, found when it ends; count them, and name at the end what the server refused."""
         refused: list[tuple[str, str]] = []
         count = 0
         with self.server.connected() as client:

@@ -219,17 +219,13 @@ class QdrantStore(TenantGuarded, QdrantHooks, PipelineStore, QdrantDocumentStore
         return _embedder_of(self._info())
 
     def other_vectors(self, model: str | None = None) -> str | None:
-        """
-        Explain that the vectors are those of another embedder; None if they are not.
-
-        Vectors from before their embedder was recorded are taken to be those of the first `model` that is named.
-        """
+        """Explain that the vectors are those of another embedder; None if they are not."""
         wanted = model or self.embedding_model
         if wanted is None:
             return None
         info = self._info()
         if model is not None and info.points_count and _embedder_of(info) is None:
-            self._record_embedder(model)
+            self._record_embedder(model)  # vectors from before it was recorded are taken to be its own
             return None
         return self._others(info, wanted)
 

@@ -112,12 +112,7 @@ def _replaced(pattern: str) -> dict[str, Any]:
 
 @cache
 def _foldings() -> list[str]:
-    """
-    List which characters count as others: traditional ones, full-width ones, accents, digits of other scripts.
-
-    The server folds the words of passages and of questions, so that texts are stored and shown as the source has them;
-    no plugin is needed. Capital letters are left to the server's own filter.
-    """
+    """List which characters count as others to the server; it stores and shows texts as the source has them."""
     characters = (chr(code) for code in range(0x80, _LAST_HAN + 1) if not 0xD800 <= code < 0xF900)
     pairs = {c: folded for c in characters if (folded := _folded(c)) not in (c, c.lower())}
     # A mark of voice is a character of its own behind the one that it changes.

@@ -35,25 +35,13 @@ _LONGEST_WAIT = 10.0
 
 
 class Server:
-    """
-    One server, by its name, with the client of one store.
-
-    The client is opened and checked at the first use, and again after a failure; `check` refuses to go on without the
-    store's index, or with one that cannot be used.
-    """
+    """One server by its name, with the client of one store, checked at its first use and again after a failure."""
 
     def __init__(self, name: str, check: Callable[[Any], None]) -> None:
         self.name, self._check = name, check
+        self.variable, self.key_variable = f"SHIGUAN_{name.upper()}_URL", f"SHIGUAN_{name.upper()}_API_KEY"
         self._client: Any = None
         self._opening = Lock()
-
-    @property
-    def variable(self) -> str:
-        return f"SHIGUAN_{self.name.upper()}_URL"
-
-    @property
-    def key_variable(self) -> str:
-        return f"SHIGUAN_{self.name.upper()}_API_KEY"
 
     @property
     def _credentials(self) -> str:
@@ -225,11 +213,7 @@ class _PatientTransport(Transport):
 
 
 def _patiently(send: Callable[[], Any], wait_of: Callable[[Any], float | None]) -> Any:
-    """
-    Retry a request after 0.1, 1, 2 and 4 seconds, or when the server says.
-
-    `wait_of` takes an answer or an error: None if it is final, else the seconds that the server asks for or 0.
-    """
+    """Send again, a few times, while `wait_of` gives an answer or error seconds to wait (0: our own), not None."""
     for wait in (*_WAITS, None):
         error = None
         try:

@@ -180,11 +180,7 @@ def torn(shard: Path) -> Path | None:
 
 
 def release_index_files(folder: Path) -> None:
-    """
-    Take the files of the field indexes out of this process's memory, where the system can.
-
-    The engine maps 5 MB a field, mostly holes, reads them in when it opens them, and then only writes to them.
-    """
+    """Take the field indexes out of memory: the engine maps 5 MB of each, mostly holes, and only writes to them."""
     with suppress(AttributeError, OSError, TypeError):
         advise = ctypes.CDLL(None).madvise
         for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines():
@@ -243,11 +239,7 @@ def decode_document(payload: dict[str, Any], vector: Any = None) -> Document:
 
 
 def bm25_document_vector(texts: list[str]) -> SparseVector | None:
-    """
-    Make the document's side of BM25: the weight of each of its terms, without the IDF, which the engine computes.
-
-    The sounds of its Han characters and the other names that it mentions are terms too, but do not count as length.
-    """
+    """Weigh a document's terms without the IDF, which the engine has; sounds and other names do not count as length."""
     counts = Counter(index for text in texts for index in term_indices(terms(text)))
     norm = BM25_K1 * (1 - BM25_B + BM25_B * counts.total() / AVERAGE_LENGTH)
     counts.update(index for text in texts for index in term_indices(sounds_of_text(text)))

@@ -99,11 +99,7 @@ def count_values(edge: EdgeShard, field: str, condition: Filter | None) -> dict[
 
 
 def list_files(edge: EdgeShard, filters: dict[str, Any] | None) -> list[dict[str, Any]]:
-    """
-    Describe each file from its documents: one of them is read, and values are counted if they may differ.
-
-    If files have few documents each, reading all of them is less work.
-    """
+    """Describe each file by one of its documents and by counts; by all of them where files have few documents each."""
     passages = count_values(edge, "file_id", translate(filters))
     if len(passages) * _FEW > sum(passages.values()):
         return _grouped([record.payload.get(points.META) or {} for record in pages(edge, translate(filters), _OF_FILE)])
@@ -237,12 +233,7 @@ _NOTHING = Filter(must=[HasIdCondition(set())])
 
 
 def translate(filters: dict[str, Any] | None) -> Filter | None:
-    """
-    Translate a Haystack filter; None for no filter at all.
-
-    The result follows `haystack.utils.filters.document_matches_filter`, except that a value that cannot be compared (a
-    text with a number) does not match, and that of a list any element may match.
-    """
+    """Translate a filter as Haystack means it, but what cannot be compared does not match, and any of a list may."""
     if not filters:
         return None
     try:

@@ -189,11 +189,7 @@ class Shard:
         return int(self._record.get("written_since", 0))
 
     def _quantize(self) -> None:
-        """
-        Let another process quantize a copy of the shard, and swap that in; called inside `write`, so writers wait.
-
-        Searches go on meanwhile, and a kill at any moment leaves the old shard in use.
-        """
+        """Have a process quantize a copy while searches go on, and swap that in; a kill leaves the old shard in use."""
         if not self._may_quantize:
             return
         building = self.folder / _BUILDING

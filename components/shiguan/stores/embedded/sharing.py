@@ -1,9 +1,4 @@
-"""
-One data folder for several processes: the process that has it open serves the others, over a local socket.
-
-The engine opens a folder once. The first process opens it, and writes into `owner.json` where it listens; the others
-send it the calls of their stores as JSON. When it ends, or is killed, the next call of another opens the folder.
-"""
+"""One data folder for several processes: the one that has it open serves the others' calls over a local socket."""
 
 import contextlib
 import errno
@@ -275,11 +270,7 @@ def _remove_place(address: object) -> None:
 
 @contextlib.contextmanager
 def turn(folder: Path, tenant_id: str, source: str, waiting: Callable[[str], object] | None) -> Iterator[None]:
-    """
-    Let one process at a time write or delete a source, so that two versions of it cannot mix.
-
-    `waiting` is called each second with the process that has the turn; without it this does not wait.
-    """
+    """Let one process at a time write or delete a source; `waiting` is told each second which; else none waits."""
     name = text_hash(json.dumps([tenant_id, source]))[:32]
     holder = folder / f"{name}.json"
     lock = FileLock(folder / f"{name}.lock", mode=0o600, thread_local=False)
