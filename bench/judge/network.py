@@ -77,7 +77,7 @@ class Layer(nn.Module):
             setattr(self, name, LowRank(weights, f"l{number}.{name}"))
         self.aln, self.oln = Norm(weights, f"l{number}.aln"), Norm(weights, f"l{number}.oln")
 
-    def forward(self, inputs: Tensor, sizes: Sequence[int], seen: Sequence[Tensor]) -> Tensor:
+    def forward(self, inputs: Tensor, sizes: Sequence[int], seen: Sequence[Tensor | None]) -> Tensor:
         """Let the tokens of each reading see those that its mask allows."""
 
         def split(tokens: Tensor) -> Tensor:
@@ -193,6 +193,45 @@ class Judge(nn.Module):
         a, b = (F.normalize(one[1:-1].mean(0), dim=0) * one.shape[1] ** 0.5 for one in (text, passage))
         worst = [inner[1:-1].amax(0), inner[1:-1].mean(0), wrong[1:-1].amax(0)[None], wrong[1:-1].mean(0)[None]]
         return torch.cat([text[0], a, b, (a - b).abs(), a * b, *worst])
+
+
+class Factuality(nn.Module):
+    """Reads texts, of each of which a stretch is marked, and tells whether the text states what the stretch says."""
+
+    def __init__(self, weights: Weights) -> None:
+        super().__init__()
+        self.table = weights.blocks("emb.word", weights.hidden)
+        kind = weights.floats("emb.type")[: weights.hidden]
+        positions = weights.floats("emb.pos").reshape(-1, weights.hidden) + kind
+        self.register_buffer("positions", torch.from_numpy(positions), persistent=False)
+        self.marks = weights.start_id, weights.end_id
+        self.first = Norm(weights, "emb.ln")
+        layers = [Layer(weights, number) for number in range(DEPTH)]
+        self.apart, self.together = nn.ModuleList(layers[:APART]), nn.ModuleList(layers[APART:])
+        for parameter in (*self.first.parameters(), *self.apart.parameters()):
+            parameter.requires_grad = False
+        self.of_stretch = nn.Parameter(torch.zeros(weights.hidden))
+        self.stated_in, self.stated_out = nn.Linear(4 * weights.hidden, INNER), nn.Linear(INNER, 1)
+
+    def forward(self, texts: Sequence[tuple[NDArray[np.int64], NDArray[np.bool_]]]) -> Tensor:
+        """Give the log-odds for some texts: the tokens of each, and which of them are the stretch's."""
+        start, end = self.marks
+        sizes = [len(pieces) + 2 for pieces, _ in texts]
+        ids = np.concatenate([[start, *pieces, end] for pieces, _ in texts])
+        marked = torch.from_numpy(np.concatenate([np.pad(inside, 1) for _, inside in texts]))
+        seen = [None] * len(texts)
+        with torch.no_grad():
+            places = np.concatenate([np.arange(size) for size in sizes])
+            hidden = self.first(torch.from_numpy(unpack_blocks(self.table[ids])) + self.positions[places])
+            for layer in self.apart:
+                hidden = layer(hidden, sizes, seen)
+        hidden = hidden + marked[:, None] * self.of_stretch
+        for layer in self.together:
+            hidden = layer(hidden, sizes, seen)
+        parts = zip(hidden.split(sizes), marked.split(sizes), strict=True)
+        pooled = [torch.cat([one[0], one[m].mean(0), one[m].amax(0), one[m][0]]) for one, m in parts]
+        odds: Tensor = self.stated_out(F.gelu(self.stated_in(torch.stack(pooled))))[:, 0]
+        return odds
 
 
 def stored_name(name: str) -> str:

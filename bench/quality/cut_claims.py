@@ -11,7 +11,7 @@ while the check was changed, and some are disputable, so that the shares say how
 
 import argparse
 import gzip
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from shiguan.claims.restatement import restates
@@ -19,14 +19,21 @@ from shiguan.claims.restatement import restates
 PAIRS = Path(__file__).parent / "golden" / "cut_claims.tsv.gz"
 
 
+def read_pairs(file: Path) -> Iterator[tuple[str, str, str, str]]:
+    """Read pairs: language, T or F, passage, claim."""
+    with gzip.open(file, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            language, kind, passage, claim = line.rstrip("\n").split("\t")
+            yield language, kind, passage.replace("\\n", "\n"), claim
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print how many of each kind are found."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--show", action="store_true", help="print the false sentences that are found")
     options = parser.parse_args(arguments)
-    with gzip.open(PAIRS, "rt", encoding="utf-8") as lines:
-        pairs = [line.rstrip("\n").split("\t") for line in lines]
-    stated = [restates(claim, passage.replace("\\n", "\n")) is not None for *_, passage, claim in pairs]
+    pairs = [*read_pairs(PAIRS)]
+    stated = [restates(claim, passage) is not None for *_, passage, claim in pairs]
     print("| | sentences | found in their passages |\n|---|---:|---:|")
     for language in ("en", "zh"):
         for kind, name in (("T", "true"), ("F", "false")):

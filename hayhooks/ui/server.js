@@ -11,6 +11,7 @@ const SENTENCES = [
   [/^a passage says so in nearly the same words; another source has (.+) in the place of (.+): \[(\d+)\]$/u, "原文大致逐字如此；另一种资料第$3段作$1，不作$2"],
   [/^a passage says so in nearly the same words; another source has (.+) in the place of (.+)$/u, "原文大致逐字如此；另一种资料作$1，不作$2"],
   [/^the same words, not checked further$/u, "字词相同，未再核实"],
+  [/^a passage has these words, but may not state them$/u, "原文有这些字词，但未必是它的断言"],
   [/^a passage speaks of this in other words, not checked further$/u, "原文用别的话说到此事，未再核实"],
   [/^only one of the two denies it$/u, "一肯定，一否定"],
   [/^no passage says it by itself$/u, "没有一段独自说了这句话"],

@@ -139,6 +139,9 @@ def _judged(reading: Reading, aligned: float | None, own: float, mean: float) ->
     same_matter = same_matter and not reading.stray_numbers
     if missing and not same_matter:
         return Support(_unchecked(score), "unsupported", missing, *span)
+    if reading.doubted:
+        doubt = "a passage has these words, but may not state them"
+        return Support(_unchecked(score), "partial", doubt, *span, same_words=True)
     if reading.comparison.differences:
         difference = reading.comparison.differences[0]
         instead = f"where the answer has “{difference.claimed}”" if difference.kind == "word" else "before it"

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from shiguan.claims.restatement import restates
+from shiguan.claims.stated import find_stated
 from shiguan.claims.verbatim import cut_denial, cut_number, find_verbatim
 from shiguan.claims.word_differences import (
     NOT_COMPARED,
@@ -92,6 +92,8 @@ class Reading:
     verbatim: bool = False
     word_for_word: bool = False
     """Whether what is verbatim has no other order, form of a word or number, and nothing left out."""
+    doubted: bool = False
+    """Whether a passage has its words, but seems to report, suppose or deny them."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,7 @@ class Evidence:
         """Read some passages; `within` is the evidence that they are part of, whose search need not be repeated."""
         self._within = within
         self._restated: dict[str, Window | None] = {}
+        self._doubted: set[str] = within._doubted if within else set()
         self.texts = tuple(passages)
         self._passages = [read_text(text).once(_split) for text in self.texts]
         self._sentences = [passage.sentences for passage in self._passages]
@@ -180,6 +183,7 @@ class Evidence:
             self._cut(claim) or self._lined_up(claim, windows),
             *self.content(claim, claimed, question),
             classical=self.classical,
+            doubted=claim in self._doubted,
         )
 
     def content(self, claim: str, claimed: Sequence[Quantity], question: str) -> tuple[float, tuple[str, ...]]:
@@ -245,7 +249,9 @@ class Evidence:
 
     def _found(self, claim: str) -> Window | None:
         for index, text in enumerate(self.texts):
-            found = restates(claim, text)
+            found, doubted = find_stated(claim, text)
+            if doubted:
+                self._doubted.add(claim)
             if found:
                 touched = [s for s in self._sentences[index] if s.start < found[1] and found[0] < s.end]
                 return Window(index, touched[0].start, touched[-1].end, 1.0)

@@ -1,0 +1,86 @@
+"""Reads whether a text states what a stretch of it says: multilingual-e5-small with a low-rank adapter of its own."""
+
+import threading
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from shiguan.models.adapter import APART, DEPTH, AdaptedWeights, Adapter
+from shiguan.models.engine import EncoderGraph, GraphReader
+from shiguan.models.weights import DIMENSIONS
+
+ADAPTER = Path(__file__).with_name("factuality.npz")
+MOST = 200
+"""Tokens of the window that is read, as it learned from them."""
+
+
+class FactualityGraph(EncoderGraph):
+    """The encoder over one text; to the tokens of the stretch a mark is added before the layers that were adapted."""
+
+    weights: AdaptedWeights
+    inputs: ClassVar[dict[str, list[Any]]] = {"mark": [1, "tokens", DIMENSIONS]}
+
+    def encoder(self) -> list[str]:
+        """Append the layers."""
+        hidden = self.start()
+        for number in range(DEPTH):
+            hidden = self.layer(self.node("Add", hidden, "mark") if number == APART else hidden, number)
+        return [hidden]
+
+
+class FactualityReader(GraphReader):
+    """
+    Estimates whether a text states what a stretch of it says, or only reports, plans, supposes, doubts or denies it.
+
+    `He was thought to have drowned` has the words `he drowned`, and does not say so. What makes the difference may
+    stand before the stretch, behind it or in a neighbouring sentence, in any words: the factuality of events (Saurí and
+    Pustejovsky 2009, FactBank, https://doi.org/10.1007/s10579-009-9089-9). Learned in English and Chinese
+    (`bench/judge/README.md`). Safe to use from many threads, and the same at every run; get the process's by
+    `factuality_reader`.
+    """
+
+    def __init__(self, adapter: Path = ADAPTER) -> None:
+        self._adapter = read = Adapter(adapter)
+        super().__init__(
+            f"factuality-{read.mark}.onnx", lambda path: FactualityGraph(AdaptedWeights(path, read.values))
+        )
+
+    def log_odds(self, text: str, start: int, end: int) -> float:
+        """
+        Return the log-odds that a text states what a stretch of it says.
+
+        :param text: Best some sentences; of a longer one the 200 tokens around the stretch are read.
+        :param start: Where the stretch begins, in code points.
+        :param end: Where it ends, exclusive.
+        :returns: Above 0 where that is likely; 0 where the stretch has no token.
+        """
+        pieces = self._tokenizer.pieces(text)
+        inside = np.array([start < b and a < end for _, a, b in pieces], bool)
+        (places,) = np.nonzero(inside)
+        if not len(places):
+            return 0.0
+        first = int(max(0, min((places[0] + places[-1] + 1) // 2 - MOST // 2, len(pieces) - MOST)))
+        window = slice(first, first + MOST)
+        marked = np.pad(inside[window], 1)
+        embeddings = self._placed(self._words([piece for piece, *_ in pieces[window]]))
+        mark = marked[:, None] * self._adapter.values["of_stretch"]
+        (read,) = self._session.run(None, {"embeddings": embeddings[None], "mark": mark[None]})
+        tokens, stretch = read[0], read[0][marked]
+        pooled = np.concatenate([tokens[0], stretch.mean(0), stretch.max(0), stretch[0]])
+        return float(self._adapter.head("stated", pooled)[0])
+
+
+_loading = threading.Lock()
+
+
+def factuality_reader() -> FactualityReader:
+    """Return the process's reader; `ModelMissingError` where the weights are not installed, or are other ones."""
+    with _loading:
+        return _load()
+
+
+@cache
+def _load() -> FactualityReader:
+    return FactualityReader()

@@ -1,0 +1,61 @@
+"""Which words of a passage it states: what the rules let through is read once more."""
+
+import pytest
+
+from shiguan.claims import stated
+from shiguan.claims.checker import ClaimChecker
+from shiguan.claims.claims import split_claims
+from shiguan.claims.stated import find_stated
+from shiguan.errors import ModelMissingError
+
+TWICE = "Karl sold the mill in May. It was rebuilt. Karl sold the mill in June."
+
+
+class Reader:
+    """Thinks that what stands before some words is only dreamed."""
+
+    def __init__(self, dreamed):
+        self.dreamed = dreamed
+
+    def log_odds(self, text, start, end):
+        return -9.0 if end <= text.index(self.dreamed) else 9.0
+
+
+@pytest.fixture
+def reader(monkeypatch):
+    def use(dreamed):
+        monkeypatch.setattr(stated, "factuality_reader", lambda: Reader(dreamed))
+
+    return use
+
+
+def test_what_a_passage_does_not_state_there_may_be_stated_further_on(reader):
+    reader("It was rebuilt")
+    place, doubted = find_stated("Karl sold the mill.", TWICE)
+    assert (TWICE[slice(*place)], place[0] > 20, doubted) == ("Karl sold the mill", True, True)
+
+
+def test_words_that_no_place_states_are_partial_and_say_why(reader):
+    reader("in June")
+    assert find_stated("It was rebuilt.", TWICE) == (None, True)
+    (claim,) = ClaimChecker({1: TWICE}).check(split_claims("It was rebuilt [1]."))
+    assert claim.support.verdict == "partial"
+    assert claim.support.reason == "a passage has these words, but may not state them"
+
+
+def test_what_no_passage_has_is_not_doubted(reader):
+    reader("It was rebuilt")
+    assert find_stated("The bridge burned.", TWICE) == (None, False)
+
+
+def test_without_the_model_the_rules_decide(monkeypatch):
+    def missing():
+        raise ModelMissingError("no weights")
+
+    monkeypatch.setattr(stated, "factuality_reader", missing)
+    assert find_stated("It was rebuilt.", TWICE)[0] is not None
+
+
+def test_a_language_that_it_did_not_learn_is_left_to_the_rules(reader):
+    reader("nirgends")
+    assert find_stated("Otto verkaufte die Mühle.", "Otto verkaufte die Mühle. Das steht nirgends.")[0] is not None
