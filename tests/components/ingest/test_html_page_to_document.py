@@ -158,7 +158,10 @@ LINE = "First<{0}>Second</{1}>third"
         (LINE.format("span style='display: block'", "span"), "First\nSecond\nthird"),
         (LINE.format("span style='color:red; DISPLAY:table-row'", "span"), "First\nSecond\nthird"),
         (LINE.format("span class='Line x'", "span"), "First\nSecond\nthird"),
-        (LINE.format("b class='Line'", "b"), "FirstSecondthird"),
+        (LINE.format("strong class='line'", "strong"), "FirstSecondthird"),
+        (LINE.format("strong class='entry'", "strong"), "First\nSecond\nthird"),
+        (LINE.format("em", "em"), "First\nSecond\nthird"),
+        (LINE.format("cite", "cite"), "FirstSecondthird"),
         (LINE.format("span style='display:inline-block'", "span"), "FirstSecondthird"),
         (LINE.format("span style='display:block;float:left'", "span"), "FirstSecondthird"),
         (LINE.format("span class='initial'", "span"), "FirstSecondthird"),
@@ -170,9 +173,45 @@ LINE = "First<{0}>Second</{1}>third"
     ],
 )
 def test_what_is_shown_as_a_line_of_its_own_is_one(body, text):
-    style = ".poem span.line, p.other{display:block} .initial{display:block} .initial{float : left}"
-    result = read(f"<html><head><style>{style}</style></head><body><p>{body}</p><p>End.</p></body></html>")
+    style = (
+        ".poem span.line, p.other, .entry, .poem em, .prose cite{display:block} "
+        ".initial{display:block} .initial{float : left}"
+    )
+    page = f"<html><head><style>{style}</style></head><body><p class='poem'>{body}</p><p>End.</p></body></html>"
+    result = read(page)
     assert [document.content for document in result["documents"]] == [text, "End."]
+
+
+# How a style sheet hides a part of a page, and whether that is read: where it is shown elsewhere or can be opened, it is.
+HIDDEN = {
+    ".h{display:none}": False,
+    "/* } */ P.H , .other { color: red; DISPLAY : none !important }": False,
+    "#h{display:none}": False,
+    ".main .h{display:none}": False,
+    "@media screen{.x{color:red} .h{display:none}}": False,
+    "@font-face{src:url(a)} .h{display:none}": False,
+    ".other .h{display:none}": True,
+    "p.h.x{display:none}": True,
+    ".h:hover{display:none}": True,
+    "@media print{.x{color:red} .h{display:none}}": True,
+    "@media (max-width:600px){.h{display:none}}": True,
+    "@layer base{.h{display:none}}": False,
+    ".other{color:red; .h{display:none}}": True,
+    "}.h{display:none": True,
+    ".h{display:none} .h.open{display:block}": True,
+    ".h{display:none} input:checked ~ .h{display:block}": True,
+    "body{display:none}": True,
+    ".h{visibility:visible}": True,
+}
+
+
+@pytest.mark.parametrize("style", HIDDEN)
+def test_what_a_style_sheet_never_shows_is_left_out_and_told(style):
+    body = "<div class='main'><p>First.</p><p class='h' id='h'>Second.</p></div>"
+    result = read(f"<!DOCTYPE html><html><head><style>{style}</style></head><body>{body}</body></html>")
+    assert [document.content for document in result["documents"]] == ["First.", "Second."][: 1 + HIDDEN[style]]
+    told = "a.html: skipped (not body text): hidden text (7 characters)."
+    assert (told in result["warnings"]) is not HIDDEN[style]
 
 
 ITEMS = "<span>Born</span><b>1809</b>"
@@ -261,6 +300,7 @@ LONG = {
     "headings in headings": ("", "<h2>x", "", "</h2>"),
     "notes in notes": ("<p>x ", "<span class='footnote'>x ", "", "</span>"),
     "boxes in boxes": ("<style>.a i .a i .b{display:flex}</style><p>x", "<i class='a b'>x", "", "</i>"),
+    "rules": ("<style>.a{}", ".a .b{display:flex;{/**/", "</style><p class='b'>x", ""),
     "buttons of a heading": ("<h2>", "<button>x</button>" * 8, "</h2><p>x</p>", ""),
 }
 

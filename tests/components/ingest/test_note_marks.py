@@ -112,6 +112,23 @@ def test_a_number_raised_by_a_style_sheet_is_a_raised_number():
     assert text(result) == "In 755 with 7."
 
 
+@pytest.mark.parametrize(
+    ("link", "seen"),
+    [
+        ('<link rel="stylesheet" href="a.css"/>', "Seen."),
+        ('<link rel="stylesheet" media="amzn-mobi" href="a.css"/>', "Seen.\nHidden."),
+        ('<link rel="alternate stylesheet" href="a.css"/>', "Seen.\nHidden."),
+        ('<link rel="stylesheet" href="gone.css"/>', "Seen.\nHidden."),
+        ("", "Seen.\nHidden."),
+    ],
+)
+def test_what_a_linked_style_sheet_hides_is_left_out(link, seen):
+    body = '<p>Seen.</p><p class="other">Hidden.</p>'
+    chapters = {"a.xhtml": chapter(body, f"<title>A</title>{link}")}
+    book = EpubBuilder(chapters=chapters, files={"EPUB/a.css": ".other{display:none}"}).build()
+    assert text(EPUBToDocument().run([ByteStream(book, meta={"file_name": "a.epub"})])) == seen
+
+
 def test_the_style_sheet_in_a_chapter_is_that_of_the_chapter_alone():
     body = '<div class="row"><span>In 755</span><span class="n">1</span></div>'
     style = "<style>.row{display:flex} .m{color:red}</style>"

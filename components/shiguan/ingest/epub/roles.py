@@ -9,7 +9,7 @@ from pathlib import Path
 from shiguan.ingest.epub.lists import is_contents
 from shiguan.ingest.epub.notes import BookFile
 from shiguan.ingest.epub.package import Package
-from shiguan.ingest.epub.trees import BLOCK_ELEMENTS, Element, element_text, parse_xhtml, tokens
+from shiguan.ingest.epub.trees import BLOCK_ELEMENTS, UNSHOWN, Element, element_text, parse_xhtml, tokens
 from shiguan.resources import read_patterns
 
 # Roles of text that may be inside such a part, like an epigraph on a title page.
@@ -22,7 +22,6 @@ ADDED = frozenset(
     "mw-editsection inline-template noprint mathjax_preview margin-toggle sr-only visually-hidden visuallyhidden "
     "screen-reader-text".split()
 )
-_UNSHOWN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
 _CONTROLS = frozenset(("button", "select", "textarea", "input"))
 # Of these fields nobody reads the value.
 _WORDLESS = frozenset("hidden checkbox radio image file range color password".split())
@@ -116,7 +115,7 @@ class Roles:
 def is_hidden(element: Element) -> bool:
     """Return whether a page says that an element is not shown, not even to one who searches it."""
     hidden = element.get("hidden", "until-found").lower() != "until-found"
-    return hidden or bool(_UNSHOWN.search(element.get("style", "")))
+    return hidden or bool(UNSHOWN.search(element.get("style", "")))
 
 
 def words_set_apart(element: Element) -> str | None:
