@@ -55,7 +55,8 @@ WRITTEN = {
     "with 150,000<sup>a</sup> men, 9,000<sup>b,c</sup> fell": "with 150,000^a men, 9,000^b,c fell",
     "the 2<sup>e</sup> M<sup>r</sup> at n<sup>o</sup> 4<sup>to</sup>, w<sup>ch</sup>": "the 2e Mr at no 4to, wch",
     "the 19<sup>th</sup> day": "the 19th day",
-    "so. <sup>2</sup>And then": "so. 2And then",
+    "so. <sup>2</sup>And then": "so. 2 And then",
+    "<sup>1</sup>In the night. <sup>2</sup>A day. <sup>14</sup>C": "1 In the night. 2 A day. 14C",
     "of <sup>14</sup>C": "of 14C",
 }
 
@@ -95,6 +96,26 @@ def test_any_other_class_or_style_raises_no_number(mark):
 )
 def test_a_lowered_or_struck_number_never_joins_another(body, seen):
     assert text(page(f"<p>{body}</p>")) == seen
+
+
+def test_lowered_letters_of_several_terms_stay_lowered():
+    written = {
+        "x|n+1|": "x_(n+1)", "a|i,j|": "a_(i,j)", "y|−1|": "y_−1", "∑|i=1|": "∑_(i=1)", "C|10–13|": "C10–13",
+        "T|max|": "Tmax", "H|2|SO": "H2SO", "x |n+1|": "x n+1",
+    }  # fmt: skip
+    for body, seen in written.items():
+        letters, lowered, tail = body.split("|")
+        assert text(page(f"<p>Let {letters}<sub>{lowered}</sub>{tail}.</p>")) == f"Let {seen}."
+        parts = [run(f"Let {letters}"), run(lowered, '<w:vertAlign w:val="subscript"/>'), run(f"{tail}.")]
+        result = DocxFileToDocument().run([ByteStream(DocxBuilder(paragraph(*parts)).build())])
+        assert text(result) == f"Let {seen}."
+
+
+def test_letters_that_mark_notes_below_a_table_never_join_a_word():
+    row = "<tr><td>Suiye<sup>b</sup></td><td>1,480<sup>c</sup></td><td>the 2<sup>e</sup></td></tr>"
+    assert text(page(f"<table>{row}{row}</table><p>Maria<sup>a</sup></p>")).split("\n")[1:] == [
+        "Suiye^b | 1,480^c | the 2e", "Mariaa",
+    ]  # fmt: skip
 
 
 def test_a_lowered_or_struck_number_of_a_word_file_never_joins_another():
@@ -151,6 +172,7 @@ def test_a_small_number_never_joins_the_number_before_it(small):
         ("In 755<sup>*</sup> with 150,000 men<sup>†</sup>.", "In 755 with 150,000 men."),
         ('In 755<a href="#gone">*</a> he rose.<sup>[**]</sup> Then', "In 755 he rose. Then"),
         ("于755年<sup>※</sup>起兵，众十五万<span style='vertical-align:super'>＊</span>人", "于755年起兵，众十五万人"),
+        ("他起兵<sup>①</sup>于范阳<sup>[②③]</sup>。", "他起兵于范阳。"),
         # What is raised behind a letter of a formula belongs to it, and a note begins with its own mark.
         ("The space V<sup>*</sup> is dual.", "The space V* is dual."),
         ("<sup>*</sup> At Fanyang.", "* At Fanyang."),
