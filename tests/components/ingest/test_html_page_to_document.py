@@ -269,6 +269,31 @@ def test_a_row_of_a_table_is_one_line(rows, text):
     assert [document.content for document in result["documents"]] == text
 
 
+ORIGINAL, TRANSLATED = "白日登山望烽火，<br/>黄昏饮马傍交河。", "By day we climb,<br/>at dusk we ride."
+
+
+@pytest.mark.parametrize(
+    ("rows", "texts"),
+    [
+        (f"<tr><td>{ORIGINAL}</td><td>{TRANSLATED}</td></tr>", [ORIGINAL, TRANSLATED]),
+        (
+            f"<tr><th>李颀</th><th>Li Qi</th></tr><tr><td>{ORIGINAL}</td><td>{TRANSLATED}</td></tr>",
+            ["李颀", "Li Qi", ORIGINAL, TRANSLATED],
+        ),
+        (f"<tr><td><p>One</p><p>two</p></td><td>{TRANSLATED}</td></tr>", ["One", "two", TRANSLATED]),
+        # Not where only some cells have lines.
+        (f"<tr><td>{TRANSLATED}</td><td>755</td></tr>", ["By day we climb, at dusk we ride. | 755"]),
+        (
+            f"<tr><td>{TRANSLATED}</td><td>One<br/>two</td></tr><tr><td>a</td><td>b</td></tr>",
+            ["By day we climb, at dusk we ride. | One two\na | b"],
+        ),
+    ],
+)
+def test_texts_in_lines_side_by_side_are_read_one_after_the_other(rows, texts):
+    result = read(f"<html><body><table>{rows}</table></body></html>")
+    assert [document.content for document in result["documents"]] == [text.replace("<br/>", "\n") for text in texts]
+
+
 TABLES = {
     "<tr><td rowspan=2>Kucha</td><td>747</td></tr><tr><td>748</td></tr><tr><td>Merv</td><td>9</td></tr>": (
         "Kucha | 747\nKucha | 748\nMerv | 9"

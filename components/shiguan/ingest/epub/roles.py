@@ -161,15 +161,22 @@ def _is_poem(element: Element) -> bool:
 
 
 def is_data_table(table: Element) -> bool:
-    """Return whether a table has data, and is not only for layout."""
-    widest = 0
+    """Return whether a table has data, and is not only for layout, as of texts in lines side by side."""
+    widest, in_lines = 0, set[bool]()
     for node in table.iter():
         name = str(node.tag)
         if node is not table and name in _LAID_OUT:
             return False
         if name == "tr":
             widest = max(widest, len(node))
-    return widest > 1
+            cells = [cell for cell in node.iterchildren("td") if len(cell) or (cell.text or "").strip()]
+            in_lines |= {len(cells) > 1 and all(_lines(cell) > 1 for cell in cells)} if cells else set()
+    return widest > 1 and in_lines != {True}
+
+
+def _lines(cell: Element) -> int:
+    breaks = sum(1 for each in cell.iter("br") if (each.tail or "").strip())
+    return max(breaks + 1, sum(1 for each in cell.iter("p", "div") if (each.text or "").strip()))
 
 
 def _kind_by_class(element: Element) -> str:
