@@ -452,3 +452,42 @@ def test_text_that_a_page_is_cropped_by_is_told_and_not_read(operators, page, se
         text,
         told,
     )
+
+
+def test_a_page_is_cropped_by_what_it_inherits():
+    data = build_pdf([place("The siege of Kucha began.", 72, 700) + place("Printed 9 May", 72, 820)])
+    for box, told in (
+        (b"0 0 595 800", "a.pdf: skipped (not body text): text outside the page (13 characters)."),
+        (b"0 0 595 842", ""),
+    ):
+        inherited = data.replace(b"/Type/Pages/Kids", b"/Type/Pages/CropBox[%s]/Kids" % box)
+        result = PDFToDocument().run([ByteStream(inherited, meta={"file_name": "a.pdf"})])
+        assert (result["warnings"], "Printed" in result["documents"][0].content) == ([told] * bool(told), not told)
+
+
+WHITE = b"1 1 1 rg " + place("Printed 9 May", 72, 600) + b"0 0 0 rg "
+BOX = b"60 590 200 40 re f "
+OUTSIDE, IN_WHITE = "text outside the page (13 characters)", "white text (13 characters)"
+
+
+@pytest.mark.parametrize(
+    ("operators", "told"),
+    [
+        (WHITE, IN_WHITE),
+        (b"1 g " + BOX + WHITE, IN_WHITE),
+        (BOX.replace(b"590", b"100") + WHITE, IN_WHITE),
+        (BOX + WHITE, ""),
+        (WHITE + BOX, ""),  # under a picture of it
+        (WHITE.replace(b"1 1 1", b"1 1 0"), ""),
+        (b"3 Tr " + WHITE, ""),
+        (b"q 60 590 200 40 re W n " + place("Printed 9 May", 72, 400) + b"Q ", OUTSIDE),
+        (b"q 60 390 200 40 re W n 0 0 595 842 re W n " + place("Printed 9 May", 72, 500) + b"Q ", OUTSIDE),
+        (b"q 60 390 20 40 re W n " + place("Printed 9 May", 72, 400) + b"Q ", ""),
+        (b"q 60 390 20 40 re W n Q " + place("Printed 9 May", 72, 500), ""),
+    ],
+)
+def test_text_that_nobody_sees_is_told_and_not_read(operators, told):
+    data = build_pdf([place("The siege of Kucha began.", 72, 700) + operators])
+    result = PDFToDocument().run([ByteStream(data, meta={"file_name": "a.pdf"})])
+    warnings = [f"a.pdf: skipped (not body text): {told}."] if told else []
+    assert (result["warnings"], "Printed" in result["documents"][0].content) == (warnings, not told)
