@@ -56,7 +56,10 @@ _OPTIONS = re.compile(r"\A(:{3,}[^\n]*\n|)(?::[a-z-]+:[^\n]*(?:\n|\Z))+")
 _WRITTEN = re.compile(
     r"`[^`]*`\{=\w+\}|\{[a-z][a-z:-]*\}`(?P<role>[^`<]*)(?:<[^`]*)?`|(?P<code>`+[^`]*`+)|\{(\+\+|==)(?P<kept>[^{}]*)\3\}"
     r"|\{--[^{}]*--\}|\{>>[^{}]*<<\}|\{~~(?:[^{}~]|~(?!>))*~>(?P<new>[^{}]*)~~\}|\{/\*[^{}]*\*/\}"
-    r"|\{(?P<base>[\u3005\u3400-\u9fff]+)\|[\u3040-\u30ff|]+\}|\^(?P<sup>\d{1,4}|st|nd|rd|th)\^(?!\w)|(?<=[A-Za-z])~(?P<sub>\d\d?)~(?!\d)"
+    r"|\{(?P<base>[\u3005\u3400-\u9fff]+)\|[\u3040-\u30ff|]+\}|\^(?P<sup>\d{1,4}|st|nd|rd|th|(?<=[\w)]\^)[A-Za-z\d+−-]{1,6})\^(?!\w)"
+    r"|(?<=[A-Za-z])~(?P<sub>\d\d?(?!~\d)|(?<=\b[A-Za-z]~)[A-Za-z\d+−-]{1,6}(?!~\w))~"
+    r"|^:{3,}[ \t]*\{[^{}\n]*?\btitle=\"(?P<title>[^\"{}\n]*)\"[^{}\n]*\}",
+    re.M,
 )
 _LABEL = re.compile(r"(?<=\[\^)[^\[\]\s]+(?=\])")
 # The strokes before the lines of a poem.
@@ -69,7 +72,8 @@ _ADDED = re.compile(
     r"|(?<![=A-Za-z0-9_])==(?![\s=])([^=\n]+)(?<!\s)==(?![=A-Za-z0-9_])|%%[^%\n]*%%|^\[!\w+\][+-]?"
     r"|^:{3,}[ \t]*(?:\{[^{}\n]*\}|[A-Za-z-]*)[ \t]*|^\+(?:[-=:]+\+)+$"
     r"|^(?:!!!|\?\?\?\+?|===[!+]?)(?:[ \t]+[A-Za-z][\w-]*)*(?:[ \t]+\"([^\"\n]*)\"|(?<=\w))[ \t]*$"
-    r"|\{%[^%{}\n]*%\}|\{\{[<%][^{}\n]*[%>]\}\}"
+    r"|^/{3,}(?:[ \t]+[a-z][a-z-]*(?:[ \t]*\|[ \t]*(.+))?)?[ \t]*$"
+    r"|\{%[^%{}\n]*%\}|\{\{[<%](?:[^{}\n]*?\b(?:caption|title|alt)=\"([^\"{}\n]*)\")?[^{}\n]*[%>]\}\}"
 )
 _NAMES = {
     "title": "title", "author": "author", "authors": "author", "editor": "editor", "translator": "translator",
@@ -88,7 +92,7 @@ class MarkdownFileToDocument(Converter):
 
     Headings become `section`, quotations, lists and tables their own kinds; notes are put where the text first refers
     to them; line breaks are kept, because poems depend on them. Front matter (YAML, TOML or Pandoc's) gives title and
-    author. Markup, comments, definitions of links and attributes (`{#id .class}`) are not text.
+    author, its abstract is text. Markup, comments, definitions of links and attributes (`{#id .class}`) are not.
 
     ```python
     source = ByteStream("# Tang\n\nIntro.\n\n## Rebellion\n\nIn **755**.\n".encode())
@@ -107,6 +111,7 @@ class MarkdownFileToDocument(Converter):
         back = _BACK_MATTER.search(text, max(0, len(text) - _LONGEST_FRONT_MATTER))
         if back and (block := _FRONT_MATTER.match(back[1])) and (stated := _stated(block)):
             text, work = text[: back.start()], stated | work
+        text = f"{work.pop('abstract', '')}\n\n{text}" if "abstract" in work else text
         # A comment that never ends is none: without the space that nobody sees it would hide the rest.
         last = text.rfind("-->") + 1
         text = text[:last] + text[last:].replace("<!--", "<\u200b!--")
@@ -188,7 +193,9 @@ def _plain(state: StateCore) -> None:
 
 
 def _as_shown(written: re.Match[str]) -> str:
-    shown = next((text for text in written.group("role", "code", "kept", "new", "base") if text is not None), "")
+    shown = next(
+        (text for text in written.group("role", "code", "kept", "new", "base", "title") if text is not None), ""
+    )
     sup, sub = written.group("sup", "sub")
     return f"<sup>{sup}</sup>" if sup else f"<sub>{sub}</sub>" if sub else shown.rstrip() if written["role"] else shown
 
@@ -226,7 +233,8 @@ def _stated(front: re.Match[str]) -> dict[str, Any] | None:
         return unread
     if not isinstance(given, dict):
         return None
-    return work_of({_NAMES[key]: _texts(value) for key, value in given.items() if key in _NAMES})
+    work = work_of({_NAMES[key]: _texts(value) for key, value in given.items() if key in _NAMES})
+    return work | {key: value for key, value in given.items() if key == "abstract" and isinstance(value, str)}
 
 
 def _texts(value: Any) -> list[str]:

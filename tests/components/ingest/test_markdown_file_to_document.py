@@ -192,6 +192,16 @@ def test_front_matter_is_no_text_and_harmless(written, title, text):
         ("The {++old ++}city {--never --}fell in {~~754~>755~~}.{>>Check!<<}", ["The old city fell in 755."]),
         ("{==All==}{>>who?<<} fled. {~~*him*~>**her**~~}, `{++a++}`, {++b", ["All fled. her, {++a++}, {++b"]),
         ("- {--gone--}\n- 城{++已++}陷\n\n{--all gone--}", ["城已陷"]),
+        (
+            "x^n+1^ + (a)^b^, a~ij~, x~n+1~; a^b^c, ab~cd~, 2^10",
+            ["x^(n+1) + (a)^b, aij, x_(n+1); a^b^c, ab~cd~, 2^10"],
+        ),
+        # Words that a program shows although they stand in what it is told.
+        ('::: {.callout-note title="Mind"}\nthe gap\n:::\n\n::: {.a}\nText.\n:::', ["Mind\nthe gap", "Text."]),
+        ("/// note | Mind\nthe gap\n///\n\n/// tip\nText.\n///\n\n// no", ["Mind\nthe gap", "Text.", "// no"]),
+        ('{{< figure src="a.png" caption="The siege" >}}\n\n{{< toc >}}Text.', ["The siege", "Text."]),
+        ("---\ntitle: T\nabstract: |\n  It *fell*.\n\n  Twice.\n---\n\nText.", ["It fell.", "Twice.", "Text."]),
+        ("---\ntitle: T\nabstract: [It fell.]\n---\n\nText.", ["Text."]),
         ("A[^Note] b[^NOTE].\n\n[^note]: One.\n\n[^NOTE]: Two.", ["A [Note: One.] b [Note: Two.]."]),
     ],
 )

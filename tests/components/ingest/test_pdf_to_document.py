@@ -254,6 +254,11 @@ def test_a_raised_number_never_joins_what_stands_before_it():
     )
 
 
+def test_lowered_letters_of_several_terms_stay_lowered():
+    page = raised("Let x", "n+1", " be H", "2", "O and T", "max", ".").replace(b"5 Ts", b"-3 Ts")
+    assert text_of(build_pdf([page])) == "Let x_(n+1) be H2O and Tmax."
+
+
 def test_words_broken_at_the_end_of_a_line_are_joined_and_hyphens_of_words_kept():
     lines = [
         "The well-known prefect was mur-", "dered on the road, and the well-", "known ferry of the Anglo-",

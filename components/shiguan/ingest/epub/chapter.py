@@ -128,7 +128,7 @@ class ChapterReader:
             self._image(element, frame)
         elif frame.shown and self._formula and self._repeats_formula(element):
             frame.muted = True
-        elif name == "sub" and frame.shown and (written := pictures.index(self._before, short_text(element))):
+        elif name == "sub" and frame.shown and (written := pictures.subscript(self._before, short_text(element))):
             self._put(written, frame)
             frame.muted = True
         elif (name in _LOWERED or is_numerator(element)) and short_text(element)[:1].isdecimal():

@@ -62,7 +62,7 @@ def power(base: str, raised: str, *, in_table: bool = False) -> str:
     return f"^{raised}" if (_RAISED if by_number else _EXPONENT).fullmatch(raised) else ""
 
 
-def index(base: str, lowered: str) -> str:
+def subscript(base: str, lowered: str) -> str:
     """Return lowered letters that are more than one term as they are written in a line; nothing for any others."""
     if not (base and (found := _INDEX.fullmatch(lowered))):
         return ""

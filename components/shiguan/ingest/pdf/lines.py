@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import pypdfium2.raw as pdfium
 
+from shiguan.ingest.epub.pictures import subscript
 from shiguan.ingest.pdf.runs import BACK, COLUMN_GAP, NO_WIDTH, RIGHT_TO_LEFT, RISE, WIDE, Run, read_runs, rows_of
 
 # A superscript after these is an exponent and not the mark of a note: 10⁶, km², x².
@@ -244,6 +245,8 @@ def _line(runs: list[Run]) -> Line:
             own = own.translate(_EXPONENTS) if exponent else f"[{own}]"
         elif text and (run.spaced or gap > _WORD_GAP * main.size):
             text += " "
+        elif run.size < _SMALL * main.size and run.base < main.base - RISE * main.size:
+            own = subscript(text, own) or own
         text += own
     left, right = min(run.left for run in runs), max(run.right for run in runs)
     return Line(text, left, right, main.base, main.size, widest > _WIDE_GAP * main.size)
