@@ -80,6 +80,8 @@ _NAMES = {
     "date": "year", "year": "year", "publisher": "publisher", "edition": "edition", "isbn": "identifier",
 }  # fmt: skip
 _MOST_PEOPLE = 20
+# An element in which MkDocs and kramdown read Markdown, as CommonMark does behind an empty line.
+_WITH_MARKDOWN = re.compile(r"^[ \t]*<[a-z]+\b[^<>\n]*\smarkdown(?:=[\"']?\w+[\"']?)?(?:\s[^<>\n]*)?>[ \t]*$", re.M)
 # Deeper quotations and lists than this are a paragraph: the parser drops what is as deep as `maxNesting`.
 _DEEPEST, _MARKERS = 96, re.compile(r"^[ \t]*(?:>[ \t]*|[*+-][ \t]+)+", re.M)
 _NOTE = '<div id="note-{}" role="doc-footnote">'
@@ -112,6 +114,7 @@ class MarkdownFileToDocument(Converter):
         if back and (block := _FRONT_MATTER.match(back[1])) and (stated := _stated(block)):
             text, work = text[: back.start()], stated | work
         text = f"{work.pop('abstract', '')}\n\n{text}" if "abstract" in work else text
+        text = _WITH_MARKDOWN.sub("\\g<0>\n", text)
         # A comment that never ends is none: without the space that nobody sees it would hide the rest.
         last = text.rfind("-->") + 1
         text = text[:last] + text[last:].replace("<!--", "<\u200b!--")

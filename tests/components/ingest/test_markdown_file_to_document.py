@@ -188,6 +188,11 @@ def test_front_matter_is_no_text_and_harmless(written, title, text):
         ("import A from '@a/b';\n\n{/* unseen */}\n\nText.", ["Text."]),
         ("- It fell.\n  id:: 64af-12\n  collapsed:: true\n- [x] Read\n- [ ] Cite", ["It fell.\nRead\nCite"]),
         ("これは{漢字|かんじ}です。{a|b}", ["これは漢字です。{a|b}"]),
+        (
+            "<div class='a' markdown='1'>\nThe **wall**.\n</div>\n<div>\n**Not** here.\n</div>",
+            ["The wall.", "**Not** here."],
+        ),
+        ("<details markdown>\n<summary>More</summary>\n\nThe *wall*.\n</details>", ["More", "The wall."]),
         # Changes that wait for approval.
         ("The {++old ++}city {--never --}fell in {~~754~>755~~}.{>>Check!<<}", ["The old city fell in 755."]),
         ("{==All==}{>>who?<<} fled. {~~*him*~>**her**~~}, `{++a++}`, {++b", ["All fled. her, {++a++}, {++b"]),

@@ -58,6 +58,11 @@ WRITTEN = {
     "so. <sup>2</sup>And then": "so. 2 And then",
     "<sup>1</sup>In the night. <sup>2</sup>A day. <sup>14</sup>C": "1 In the night. 2 A day. 14C",
     "of <sup>14</sup>C": "of 14C",
+    "of <sup>99</sup>Tc": "of 99Tc",
+    "In the night <sup>2</sup>a day came, <sup>3</sup>When": "In the night 2a day came, 3 When",
+    "In 755<sup>iv</sup> he rose<sup>ii</sup>": "In 755^iv he rose^ii",
+    "he rose<sup>1,</sup><sup>2</sup>, and<sup>3</sup><sup>,</sup><sup>4</sup> then": "he rose, and then",
+    "In 755<sup> 1 </sup>he rose": "In 755 he rose",
 }
 
 
@@ -232,6 +237,13 @@ def test_a_one_way_link_to_a_note_with_its_number_is_a_mark():
     assert text(page(TEXT.format(*LINKS) + "<hr/>" + NOTES)) == PLACED
 
 
+def test_a_raised_letter_leads_to_the_note_that_begins_with_it():
+    body = '<p>He rose<sup><a href="#{0}">{0}</a></sup> then.</p><p id="{0}"><sup>{0}</sup> At Fanyang, says Liu.</p>'
+    assert text(page(body.format("a"))) == "He rose [Note: At Fanyang, says Liu.] then."
+    other = body.format("a").replace("<sup>a</sup> At", "At")
+    assert text(page(other)) == "He rosea then.\nAt Fanyang, says Liu."
+
+
 def test_a_link_to_a_paragraph_is_no_mark():
     body = '<p>See question <a href="#q2">2</a>, chapter <a href="#x">3</a>.</p><p id="q2">2. Why did he rise?</p>'
     assert text(page(body)) == "See question 2, chapter 3.\n2. Why did he rise?"
@@ -286,6 +298,10 @@ STATED = {
     '<span class="footnote">At Fanyang.</span>': "[Note: At Fanyang.]",
     '<span class="sidenote">At Fanyang.</span>': "[Note: At Fanyang.]",
     '<small epub:type="footnote">At <i>Fanyang</i>.</small>': "[Note: At Fanyang.]",
+    # What an attribute says of a word stands behind it.
+    '<span class="footnote" title="It is a coin of Kucha.">coins</span>': "coins [Note: It is a coin of Kucha.]",
+    '<span data-note="It is a coin of Kucha.">coins</span>': "coins [Note: It is a coin of Kucha.]",
+    '<span class="footnote" title="Footnote 1">At Fanyang.</span>': "[Note: At Fanyang.]",
     # A title of other things is no note.
     '<a href="http://x.org" title="Go to the site">1</a>': "1",
     '<abbr title="anno Domini">AD</abbr>': "AD",

@@ -195,6 +195,13 @@ def test_a_damaged_place_costs_one_character_and_is_named_with_its_line(encoding
     assert f"a.txt: 1 places are not {encoding} and are shown as \ufffd, the first in line 61." in result["warnings"]
 
 
+@pytest.mark.parametrize("damage", [b"\xff", b"\xfe", b"\xa0", b"\x80"])
+def test_a_damaged_place_of_shift_jis_costs_one_character(damage):
+    line = "吾輩は猫である。名前はまだ無い。\n"
+    data = (line * 30).encode("cp932") + damage + b"\n" + (line * 30).encode("cp932")
+    assert read(data) == line * 30 + "\ufffd\n" + line * 30
+
+
 @pytest.mark.parametrize(("data", "right"), [
     (NOVEL.encode()[:-3], NOVEL[:-3] + "\ufffd"),
     (NOVEL.encode("utf-16-le")[:-1], NOVEL[:-1] + "\ufffd"),

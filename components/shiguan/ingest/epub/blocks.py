@@ -205,11 +205,6 @@ class BlockBuilder:
         return Block(content, meta | {name: value for name, value in stated.items() if value})
 
 
-def gap_after_digit(block: BlockBuilder | None, gap: str) -> str:
-    """Return what keeps a number apart from one that ends a block so far, or nothing."""
-    return gap if block is not None and block.ending[-1:].isdecimal() else ""
-
-
 def note_block(note: Note, text: str, language: str) -> Block | None:
     """Make a note that is not inserted into a text a block of its own."""
     builder = BlockBuilder("footnote", note.anchor, language, page=note.page)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from shiguan.ingest.epub import pictures
-from shiguan.ingest.epub.blocks import Block, BlockBuilder, Frame, TableRows, gap_after_digit, item_label, note_block
+from shiguan.ingest.epub.blocks import Block, BlockBuilder, Frame, TableRows, item_label, note_block
 from shiguan.ingest.epub.lists import link_lists
 from shiguan.ingest.epub.notes import NOTE_LISTS, BookFile, NoteIndex, is_mark, is_numerator, is_raised, says_mark
 from shiguan.ingest.epub.package import primary_language
@@ -38,9 +38,10 @@ _HEADING, _XML_LANG = re.compile(r"h[1-6]$"), "{http://www.w3.org/XML/1998/names
 _MAX_LINES, _DEEPEST, _SHORT_ALT = 2000, 30, 2
 _CELLS, _SMALL, _LOWERED = frozenset(("td", "th")), frozenset(("small", "font")), frozenset(("sub", "s", "strike"))
 # A number that may be that of a note or an exponent; and what an exponent may follow: 10², km², x².
-_RAISED = re.compile(r"[\[(（]?\s*([-−–+]?\d{1,4})(?:\s*[,，、;–-]\s*(\d{1,4}))*\s*[\])）]?")
-_STAR = re.compile(r"[\[(（]?\s*[*†‡§¶#※＊∗①-⑳]{1,4}\s*[\])）]?")
-_ENDED, _WORD = re.compile(r"(?:^|[.!?:;…][\"'”’»)\]]*)\s*$"), re.compile(r"[A-Za-z\u00c0-\u1fff]{2}|[AI]\s")
+_RAISED = re.compile(r"[\[(（]?\s*([-−–+]?\d{1,4})(?:\s*[,，、;–-]\s*(\d{1,4}))*\s*[,，、;]?\s*[\])）]?")
+_STAR = re.compile(r"[\[(（]?\s*[*†‡§¶#※＊∗①-⑳]{1,4}\s*[\])）]?|[,，、;]")
+_ENDED = re.compile(r"(?:^|[.!?:;…][\"'”’»)\]]*)\s*$")
+_SENTENCE, _CLAUSE = re.compile(r"[A-Za-z\u00c0-\u1fff]{2}|[AI]\s"), re.compile(r"[A-Z]?[a-z\u00df-\u1fff]{2}")
 _BASE = re.compile(r"(?<![^\W\d_])[A-Za-z]{1,2}$|(?<![\d.,])10$")
 _JUDGED = frozenset("case default title desc nav del".split())  # whatever their attributes
 _TEX_SCRIPT, _BRACES = re.compile(r"math/tex\b"), re.compile(r"[{}\s]+")
@@ -133,7 +134,7 @@ class ChapterReader:
             frame.muted = True
         elif (name in _LOWERED or is_numerator(element)) and short_text(element)[:1].isdecimal():
             # "2<sup>2</sup>⁄<sub>3</sub>" is not 22⁄3.
-            self._gap = self._gap or gap_after_digit(self._block, "_" if name == "sub" else " ")
+            self._gap = self._gap or ("_" if name == "sub" else " ") * self._before[-1:].isdecimal()
         elif (raised := is_raised(element)) or name == "a" or (name in _SMALL and self._before[-1:].isdecimal()):
             self._number(element, frame, raised=raised)
         elif name == "q" and frame.shown and not is_quoted(element):
@@ -178,8 +179,8 @@ class ChapterReader:
         if found and follows and (raised or element in self.notes.marks):
             self._last_number = int(found[2] or number)
         if not ending.strip():
-            ended = self._block is None or _ENDED.search(self._block.ending[-9:])
-            self._verse = element if raised and found and ended else None
+            word = _SENTENCE if self._block is None or _ENDED.search(self._block.ending[-9:]) else _CLAUSE
+            self._verse = element if raised and found and word.match(element.tail or "") else None
             return
         exponent = raised and number != 1 and _BASE.search(ending)
         # After a full stop it may be the number of the verse that follows.
@@ -219,8 +220,7 @@ class ChapterReader:
             frame.heading = frame.heading or (not frame.no_headings and frame.lines is None and frame.shown)
         elif frame.lines is None and (name in _LISTS or is_line_group(element)):
             frame.lines = frame
-        if name == "figure":
-            frame.captioned = any(True for _ in element.iter("figcaption"))
+        frame.captioned = any(True for _ in element.iter("figcaption")) if name == "figure" else frame.captioned
 
     def _judge(self, element: Element, name: str, frame: Frame) -> None:
         if (note := self.notes.notes.get(element)) is not None and not frame.muted:
@@ -231,9 +231,9 @@ class ChapterReader:
                 note.placed = True
                 frame.kind, frame.left_out = "footnote", "" if note.typed else frame.left_out
                 frame.lines, frame.no_headings = None, True
-        elif element in self.notes.marks:
+        elif (mark := self.notes.marks.get(element)) is not None:
             # The text of a note that stands in the sentence itself is put there as a note.
-            frame.muted = frame.muted or is_mark(element) or self.notes.marks[element].element is element
+            frame.muted = frame.muted or is_mark(element) or (mark.element is element and mark.typed)
         elif not (element.attrib or frame.left_out or name in _JUDGED):
             return  # as are most
         elif is_number(element) or tokens(element, "class") & ADDED:
@@ -253,10 +253,9 @@ class ChapterReader:
         note = self.notes.marks.get(element)
         if note is not None and parent.shown and not note.placed:
             self._open_block(parent, self._next_position()).add_note(note, self.notes.text_of(note))
-        if element is self._verse and _WORD.match(element.tail or ""):
+        numbers = self._before[-1:].isdecimal() and (element.tail or "")[:1].isdecimal()
+        if element is self._verse or (numbers and element.tag in _LOWERED):
             self._gap = self._gap or " "
-        if element.tag in _LOWERED and (element.tail or "")[:1].isdecimal():
-            self._gap = self._gap or gap_after_digit(self._block, " ")
         if element.tag == "q" and frame.shown and not is_quoted(element):
             self._put("”", parent)
         if not frame.is_block:
@@ -286,6 +285,7 @@ class ChapterReader:
         self._position = start + len(line)
         self._space = text[-1].isspace()
         if not frame.shown:
+            self._gap = self._gap or (" " if self._space and self._block is not None else "")
             if not frame.muted:
                 self.left_out[frame.left_out] += len(line)
             return

@@ -31,10 +31,9 @@ _MARK, _BACK, _NOTE_CLASS, _LEADING, _TITLE, RAISED, _MARK_CLASS = read_patterns
 _BACK_ROLES, _MARK_ROLES = frozenset(("backlink", "doc-backlink")), frozenset(("noteref", "doc-noteref"))
 _AROUND_MARK = "[]()（）【】〔〕 ."
 _INLINE_WRAPPERS = frozenset("sup span small b i em".split())
-_SHORT = 12
 _PLAIN_NOTES = frozenset("p li dd div aside td tr blockquote section article text note".split())
 _TOO_BIG, _HEADINGS = frozenset("html body main nav table ol ul dl".split()), frozenset("h1 h2 h3 h4 h5 h6".split())
-_MAX_PLAIN_NOTE, _MAX_NESTING = 8000, 3
+_SHORT, _MAX_PLAIN_NOTE, _MAX_NESTING = 12, 8000, 3
 # More links than this into one block come from a table of contents or the like, not from notes.
 _MAX_BACK_LINKS = 100
 # Blocks that may hold several notes one after the other.
@@ -53,7 +52,7 @@ _TITLES = frozenset(
     "data-tippy-content".split()
 )
 _MARKUP = re.compile(r"<[^<>]*>")
-_FIRST_NUMBER = re.compile(r"\W*(\d{1,4})(?!\d)")
+_FIRST_MARK = re.compile(r"\W*(\d{1,4}(?!\d)|[a-z](?![^\W\d_]))")
 
 
 @dataclass(eq=False)
@@ -117,6 +116,7 @@ def stated_note(element: Element) -> str:
         texts = [given[name] for name in ("alt", "title") if name in given]
     elif not texts and _is_inline_note(element, given):
         texts = [element_text(element, lambda node: "" if tokens(node, "class") & _OWN_MARKS else None)]
+        texts += [given[name] for name in given if name in _TITLES]
     elif not texts and element.tag in _INLINE and is_mark(element) and (says_note or not _leads(given)):
         given = {} if any("page" in word for word in words) else given
         texts = [given[name] for name in given if name in _TITLES or (says_note and _OWN.match(name))]
@@ -178,7 +178,7 @@ class Note:
     placed: bool = False
     left_out: bool = False
     page: str = ""
-    # Of a note that is in an attribute of its mark.
+    # Of a note that is in an attribute of its mark, or of the word that it is about; else, if `typed`, its own text.
     stated: str = ""
 
     @property
@@ -221,7 +221,7 @@ class NoteIndex:
         for element, text in self._stated.items():
             if not any(node in self.marks for node in (element, *element.iterancestors())):
                 file, path, cfi, _ = self._places[element]
-                self.marks[element] = Note(element, file, path, cfi, typed=False, stated=text)
+                self.marks[element] = Note(element, file, path, cfi, typed=text in element_text(element), stated=text)
         for mark, note in self.marks.items():
             # A mark inside a note is resolved when that note is written.
             note.wanted = note.wanted or not any(node in self.notes for node in mark.iterancestors())
@@ -331,8 +331,7 @@ class NoteIndex:
         element = self._note_at(target)
         if element is None or element in (link, *link.iterancestors()):
             return
-        # What may lead back: an arrow, a mark, the number of a line.
-        backs = [
+        backs = [  # an arrow, a mark, the number of a line
             back
             for back in self._into_block.get(_block_of(link), ())[:_MAX_BACK_LINKS]
             if element in (back, *back.iterancestors())
@@ -343,6 +342,8 @@ class NoteIndex:
         note = self._add(element, typed=False)
         whole = element_text(element)  # is the link in some books
         self._back_links.update(_with_wrapper(back) for back in backs if is_mark(back) or element_text(back) != whole)
+        letter, own = short_text(link), next(element.iter("sup"), link)
+        self._back_links.update([own] if own is not link and letter.isalpha() and short_text(own) == letter else [])
         self.marks[_with_wrapper(link) if is_mark(link) else link] = note
 
     def _note_element(self, target: Element) -> Element | None:
@@ -393,7 +394,7 @@ class NoteIndex:
         )
 
     def _has_number(self, link: Element, element: Element) -> bool:
-        """Return whether a raised number leads to a note that begins with it, in another block than its own."""
+        """Return whether a raised number or letter leads to a note that begins with it, in another block."""
         raised = any(map(is_raised, link.iter())) or any(map(is_raised, link.iterancestors("sup", "span")))
-        number, own = _FIRST_NUMBER.match(short_text(link)), _FIRST_NUMBER.match(short_text(element))
+        number, own = _FIRST_MARK.match(short_text(link)), _FIRST_MARK.match(short_text(element))
         return raised and number is not None and own is not None and number[1] == own[1]

@@ -42,7 +42,7 @@ _INDEX = re.compile(rf"(?=.*[^\W\d])[-−–+]?{_TERM}(?:\s?[-−–+/·*=,]\s?{
 _SUM, _ONE_LETTER = re.compile(rf"{_TERM}(?:\s?[-−–+/·*]\s?{_TERM})+"), re.compile(r"(?<![^\W\d_])[A-Za-z]$")
 
 # The marks of notes below a table, which stand behind words.
-_OF_NOTE = re.compile(r"[a-h](?:[,，]\s?[a-h])*")
+_OF_NOTE, _ROMAN = re.compile(r"[a-h](?:[,，]\s?[a-h])*"), re.compile(r"i{2,3}|i?[vx]i{1,3}|i[vx]|xi[vx]")
 
 
 def label(alt: str) -> str:
@@ -52,7 +52,8 @@ def label(alt: str) -> str:
 
 def power(base: str, raised: str, *, in_table: bool = False) -> str:
     """Return raised letters as they are written in a line: behind `^`, a sum in brackets; nothing if they are none."""
-    if in_table and base[-3:].isalpha() and base[-3:-2] and _OF_NOTE.fullmatch(raised):
+    of_note = in_table and base[-3:].isalpha() and base[-3:-2] and _OF_NOTE.fullmatch(raised)
+    if of_note or (base[-1:].isalnum() and _ROMAN.fullmatch(raised)):
         return f"^{raised}"
     by_number = base[-1:].isdecimal() or base[-1:] in ")]}"
     if not base or not (by_number or _ONE_LETTER.search(base)):
