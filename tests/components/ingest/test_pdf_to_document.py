@@ -426,6 +426,29 @@ def test_letters_that_are_spaced_out_stay_in_their_order():
     assert squeezed(text_of(build_pdf([page]))) == "THEROADSOFTHEWEST"
 
 
+@pytest.mark.parametrize(
+    ("text", "step", "seen"),
+    [
+        ("天宝十四载，安禄山反。", 14, "天宝十四载，安禄山反。"),
+        ("安西 都护", 14, "安西 都护"),
+        ("안서도호", 14, "안 서 도 호"),
+        ("安西都护", 28, "安 西 都 护"),
+    ],
+)
+def test_han_characters_that_are_spread_over_a_line_are_words(text, step, seen):
+    page = b"".join(place(letter, 60 + step * at, 700, encoding="utf-16-be") for at, letter in enumerate(text))
+    assert text_of(build_pdf([page], fonts={"F": cid_font("UniGB-UTF16-H", "GB1")})) == seen
+
+
+def test_radicals_that_stand_for_whole_characters_become_these():
+    codes = to_unicode_map(dict(enumerate("⼈⻄⻢⺠ﬁ", start=1)), 2)
+    page = b"BT /F 11 Tf 72 700 Td <00010002000300040005> Tj ET"
+    assert (
+        text_of(build_pdf([page], fonts={"F": cid_font("Identity-H", "Identity", b"x")}, to_unicode=codes))
+        == "人西马民fi"
+    )
+
+
 def test_rows_of_a_table_stay_rows():
     rows = ["Town|Prefect in 747|Horses", "Kucha|Gao Xianzhi|2,400", "Khotan|Feng Changqing|900"]
     cells = [
