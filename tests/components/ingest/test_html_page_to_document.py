@@ -214,6 +214,27 @@ def test_what_a_style_sheet_never_shows_is_left_out_and_told(style):
     assert (told in result["warnings"]) is not HIDDEN[style]
 
 
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("安禄山反于\n  范阳，\r\n率兵\n南下。", "安禄山反于范阳，率兵南下。"),
+        ("安禄山\n<b>反于</b>\n范阳", "安禄山反于范阳"),
+        ("安禄山 <b>反于</b> 范阳 南", "安禄山 反于 范阳 南"),
+        ("他在\nKucha\n驻军", "他在 Kucha 驻军"),
+        ("안녹산이\n범양에서", "안녹산이 범양에서"),
+        ("安禄山<br/>\n反", "安禄山\n反"),
+    ],
+)
+def test_a_line_of_the_file_that_ends_between_han_characters_ends_no_word(body, text):
+    for result in (
+        read(f"<html><body><p>{body}</p></body></html>"),
+        read(f"<html><body><div>{body}</div></body></html>"),
+    ):
+        assert [document.content for document in result["documents"]] == [text]
+    pre = read(f"<html><body><pre>{body}</pre></body></html>")["documents"][0].content
+    assert pre.count("\n") == body.replace("<br/>", "\n").count("\n")
+
+
 ITEMS = "<span>Born</span><b>1809</b>"
 
 

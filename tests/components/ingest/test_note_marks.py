@@ -317,6 +317,33 @@ def test_a_note_in_an_attribute_is_put_at_its_mark(mark):
     assert len(result["documents"][0].meta.get("notes", [])) == ("[Note" in STATED[mark])
 
 
+@pytest.mark.parametrize(
+    ("note", "seen"),
+    [
+        ("755 was the year.", "755 was the year."),
+        ("12 December, says Liu.", "12 December, says Liu."),
+        ("1 In winter.", "In winter."),
+        ("[1] In winter.", "In winter."),
+        ("1. In winter.", "In winter."),
+        ("755. In winter.", "755. In winter."),
+        ("* In winter.", "In winter."),
+    ],
+)
+def test_a_number_that_is_not_that_of_its_mark_begins_a_note(note, seen):
+    linked = f'<p>He rose<a epub:type="noteref" href="#n">1</a> then.</p><ol epub:type="footnotes"><li id="n">{note}</li></ol>'
+    stated = f'<p>He rose<sup title="{note}">1</sup> then.</p>'
+    for body in (linked, stated):
+        assert text(book(body)) == f"He rose [Note: {seen}] then."
+
+
+@pytest.mark.parametrize("mark", ["注一", "校二", "原注3", "譯註4", "校記5", "编者注6", "校勘記七"])
+def test_chinese_marks_of_notes_are_known(mark):
+    body = (
+        f'<p>他起兵<a href="#n" id="r">〔{mark}〕</a>于范阳。</p><p><a href="#r" id="n">〔{mark}〕</a>他本作幽州。</p>'
+    )
+    assert text(book(body)) == "他起兵[脚注：他本作幽州。]于范阳。"
+
+
 def test_a_link_to_a_note_comes_before_what_its_picture_says():
     picture = '<img class="footnote" alt="Short." src="n.png"/>'
     mark = f'<a class="duokan-footnote" epub:type="noteref" href="#n">{picture}</a>'

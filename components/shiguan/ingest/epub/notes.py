@@ -45,13 +45,12 @@ _OWN = re.compile(r"data-|aria-label$")
 _INLINE = frozenset("a span sup i abbr".split())
 _INLINE_NOTE = re.compile(r"(?:foot|end|side|margin)[-_]?note(?:[-_]?(?:text|body|content))?|ltx_note_outer")
 _OWN_MARKS = frozenset(("ltx_note_mark", "ltx_tag"))  # within a note that stands in the sentence
-# Han characters count thrice.
-_LEAST_STATED = 8
+_LEAST_STATED = 8  # characters; those of Han count thrice
 _TITLES = frozenset(
     "title data-text data-tooltip data-original-title data-content data-tip data-bs-content data-bs-title "
     "data-tippy-content".split()
 )
-_MARKUP = re.compile(r"<[^<>]*>")
+_MARKUP, _NOWHERE = re.compile(r"<[^<>]*>"), re.compile(r"\s*(?:#|javascript:.*)?\s*", re.IGNORECASE)
 _FIRST_MARK = re.compile(r"\W*(\d{1,4}(?!\d)|[a-z](?![^\W\d_]))")
 
 
@@ -117,19 +116,15 @@ def stated_note(element: Element) -> str:
     elif not texts and _is_inline_note(element, given):
         texts = [element_text(element, lambda node: "" if tokens(node, "class") & _OWN_MARKS else None)]
         texts += [given[name] for name in given if name in _TITLES]
-    elif not texts and element.tag in _INLINE and is_mark(element) and (says_note or not _leads(given)):
-        given = {} if any("page" in word for word in words) else given
+    elif not texts and element.tag in _INLINE and is_mark(element):
+        leads = not says_note and not _NOWHERE.fullmatch(given.get("href", ""))
+        given = {} if leads or any("page" in word for word in words) else given
         texts = [given[name] for name in given if name in _TITLES or (says_note and _OWN.match(name))]
     texts.sort(key=len, reverse=True)
     text = " ".join(visible(_MARKUP.sub(" ", str(texts[0]))).split()) if texts else ""
     wide = sum(1 for char in text if ord(char) > 0x2E80)
     is_text = len(text) + 2 * wide >= _LEAST_STATED and (" " in text or wide)
     return text if is_text and not is_placeholder(text) else ""
-
-
-def _leads(given: dict[str, str]) -> bool:
-    """Return whether an element is a link to somewhere."""
-    return not re.fullmatch(r"\s*(?:#|javascript:.*)?\s*", given.get("href", ""), re.IGNORECASE)
 
 
 def _is_inline_note(element: Element, given: dict[str, str]) -> bool:
@@ -178,6 +173,7 @@ class Note:
     placed: bool = False
     left_out: bool = False
     page: str = ""
+    mark: str = ""  # the words that refer to it first
     # Of a note that is in an attribute of its mark, or of the word that it is about; else, if `typed`, its own text.
     stated: str = ""
 
@@ -221,7 +217,8 @@ class NoteIndex:
         for element, text in self._stated.items():
             if not any(node in self.marks for node in (element, *element.iterancestors())):
                 file, path, cfi, _ = self._places[element]
-                self.marks[element] = Note(element, file, path, cfi, typed=text in element_text(element), stated=text)
+                self.marks[element] = note = Note(element, file, path, cfi, text in element_text(element), stated=text)
+                note.mark = "" if note.typed else short_text(element)
         for mark, note in self.marks.items():
             # A mark inside a note is resolved when that note is written.
             note.wanted = note.wanted or not any(node in self.notes for node in mark.iterancestors())
@@ -229,8 +226,6 @@ class NoteIndex:
     def text_of(self, note: Note, nesting: int = 0) -> str:
         """Return a note's text in one line, without its number and its link back; marks in it are resolved 3 deep."""
         note.placed = True
-        if note.stated:
-            return _LEADING.sub("", note.stated, count=1).strip() or note.stated
 
         def instead(node: Element) -> str | None:
             if node.tag == "math":
@@ -242,8 +237,12 @@ class NoteIndex:
             note = self.marks[node]
             return "" if note.placed or nesting >= _MAX_NESTING else f" ({self.text_of(note, nesting + 1)})"
 
-        text = element_text(note.element, instead)
-        return _LEADING.sub("", text, count=1).strip() or text
+        text = note.stated or element_text(note.element, instead)
+        found = _LEADING.match(text)
+        number, mark = (re.sub(r"\D", "", each) for each in (found[0] if found else "", note.mark))
+        # Another number than that of its mark is the first word of the note.
+        is_word = number and number != mark and (mark or (found and found[0].strip() == number))
+        return text if is_word or not found else text[found.end() :].strip() or text
 
     def _walk(self, files: Iterable[BookFile], resolve: Resolve) -> None:
         ids: dict[tuple[str, str], Element] = {}
@@ -340,6 +339,7 @@ class NoteIndex:
         if not says_so and element not in self.notes and not self._is_plain_note(link, element, bool(backs)):
             return
         note = self._add(element, typed=False)
+        note.mark = note.mark or short_text(link)
         whole = element_text(element)  # is the link in some books
         self._back_links.update(_with_wrapper(back) for back in backs if is_mark(back) or element_text(back) != whole)
         letter, own = short_text(link), next(element.iter("sup"), link)
