@@ -46,10 +46,17 @@ _SPAN = re.compile(rf"(?<!\])\[([^\[\]\n]+)\]{_BRACES}")
 _UNSEEN = re.compile(
     r"^%%[^%]*^%%[ \t]*$|[ \t]\^[A-Za-z0-9-]{3,}\s*\Z|\A(?:%[ \t][^\n]*(?:\n|\Z))+\Z|\A:[ \t]+"
     r"|^\{::comment\}[^{}]*\{:/\w*\}|^\*\[[^\[\]\n]+\]:[^\n]*$|^-+8<-+[^\n]*$"
-    r"|^[ \t]*(?:\{:[^{}\n]*\}|\([\w-]+\)=|\+\+\+(?:[ \t]*\{[^\n]*\})?|id:: [\w-]{5,}|collapsed:: \w+)[ \t]*$"
+    r"|^[ \t]*(?:\{:[^{}\n]*\}|\{[ \t]*[.#][\w-][^{}\n]*\}|\([\w-]+\)=|\+\+\+(?:[ \t]*\{[^\n]*\})?)[ \t]*$"
+    r"|^[ \t]*(?:id:: [\w-]{5,}|collapsed:: \w+)[ \t]*$"
     r"|^import [^\n]+ from ['\"][^'\"\n]+['\"];?[ \t]*$",
     re.M,
 )
+# What a directive begins with that shows it, which no file, language or number is; and a link that a program computes.
+_TITLED = re.compile(
+    r"\{(?!code|sourcecode|math|include|figure|image|raw|grid)[a-z-]+\}[ \t]+(?![\w./:-]*[./:\d]\w*$)(\S.*)"
+)
+_COMPUTED = re.compile(r"(?<=\])\(\{(?:\{[^{}\n]*\}|%[^{}\n]*%)\}[^()\n]*\)")
+_NESTED = 2  # ==[[marked|link]]==
 _OPTIONS = re.compile(r"\A(:{3,}[^\n]*\n|)(?::[a-z-]+:[^\n]*(?:\n|\Z))+")
 # What is written for others than readers, in the order in which it counts: raw code, roles and readings, code itself,
 # which stays; changes that wait for approval (CriticMarkup), read as accepted; comments; raised and lowered numbers.
@@ -58,7 +65,7 @@ _WRITTEN = re.compile(
     r"|\{--[^{}]*--\}|\{>>[^{}]*<<\}|\{~~(?:[^{}~]|~(?!>))*~>(?P<new>[^{}]*)~~\}|\{/\*[^{}]*\*/\}"
     r"|\{(?P<base>[\u3005\u3400-\u9fff]+)\|[\u3040-\u30ff|]+\}|\^(?P<sup>\d{1,4}|st|nd|rd|th|(?<=[\w)]\^)[A-Za-z\d+−-]{1,6})\^(?!\w)"
     r"|(?<=[A-Za-z])~(?P<sub>\d\d?(?!~\d)|(?<=\b[A-Za-z]~)[A-Za-z\d+−-]{1,6}(?!~\w))~"
-    r"|^:{3,}[ \t]*\{[^{}\n]*?\btitle=\"(?P<title>[^\"{}\n]*)\"[^{}\n]*\}",
+    r"|^:{3,}[ \t]*\{(?>[^{}\n]*?\btitle=\"(?P<title>[^\"{}\n]*)\")[^{}\n]*\}",
     re.M,
 )
 _LABEL = re.compile(r"(?<=\[\^)[^\[\]\s]+(?=\])")
@@ -73,7 +80,8 @@ _ADDED = re.compile(
     r"|^:{3,}[ \t]*(?:\{[^{}\n]*\}|[A-Za-z-]*)[ \t]*|^\+(?:[-=:]+\+)+$"
     r"|^(?:!!!|\?\?\?\+?|===[!+]?)(?:[ \t]+[A-Za-z][\w-]*)*(?:[ \t]+\"([^\"\n]*)\"|(?<=\w))[ \t]*$"
     r"|^/{3,}(?:[ \t]+[a-z][a-z-]*(?:[ \t]*\|[ \t]*(.+))?)?[ \t]*$"
-    r"|\{%[^%{}\n]*%\}|\{\{[<%](?:[^{}\n]*?\b(?:caption|title|alt)=\"([^\"{}\n]*)\")?[^{}\n]*[%>]\}\}"
+    r"|\{%(?>(?:[^%{}\n]*?\btitle=\"([^\"%{}\n]*)\")?)[^%{}\n]*%\}"
+    r"|\{\{[<%](?>(?:[^{}\n]*?\b(?:caption|title|alt)=\"([^\"{}\n]*)\")?)[^{}\n]*[%>]\}\}"
 )
 _NAMES = {
     "title": "title", "author": "author", "authors": "author", "editor": "editor", "translator": "translator",
@@ -180,9 +188,12 @@ def _plain(state: StateCore) -> None:
         if token.type == "fence" and token.info.startswith("{"):
             raw = token.info.startswith("{=")
             token.content = "" if raw and "html" not in token.info else _OPTIONS.sub("", token.content)
+            if titled := _TITLED.fullmatch(token.info.strip()):
+                token.content = f"{titled[1]}\n{token.content}"
             token.type = "html_block" if raw else token.type
         elif token.type == "inline":
-            text = _UNSEEN.sub("", _OPTIONS.sub(r"\1", token.content))
+            text = _COMPUTED.sub("(#)", token.content)
+            text = _UNSEEN.sub("", _OPTIONS.sub(r"\1", text))
             text = _ATTRIBUTES.sub("", _SPAN.sub(r"\1", _WRITTEN.sub(_as_shown, text)))
             text = _LABEL.sub(
                 lambda found: found[0] if f":{found[0]}" in notes else labels.get(found[0].casefold(), found[0]), text
@@ -206,7 +217,8 @@ def _as_shown(written: re.Match[str]) -> str:
 def _shown(state: StateCore) -> None:
     """Leave out what is markup for other programs than CommonMark's; code keeps it."""
     for text in (child for token in state.tokens for child in token.children or () if child.type == "text"):
-        text.content = _ADDED.sub(lambda found: next(filter(None, found.groups()), ""), text.content)
+        for _ in range(_NESTED):
+            text.content = _ADDED.sub(lambda found: next(filter(None, found.groups()), ""), text.content)
 
 
 def _mark(renderer: Any, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:

@@ -207,6 +207,12 @@ def test_front_matter_is_no_text_and_harmless(written, title, text):
         ('{{< figure src="a.png" caption="The siege" >}}\n\n{{< toc >}}Text.', ["The siege", "Text."]),
         ("---\ntitle: T\nabstract: |\n  It *fell*.\n\n  Twice.\n---\n\nText.", ["It fell.", "Twice.", "Text."]),
         ("---\ntitle: T\nabstract: [It fell.]\n---\n\nText.", ["Text."]),
+        ("```{admonition} The gap\n:class: tip\nMind.\n```\n\n```{note} Hear me\n```", ["The gap\nMind.", "Hear me"]),
+        ("```{code-block} python\nx = 1\n```\n\n```{figure} a/b.png\nThe siege.\n```", ["x = 1", "The siege."]),
+        ("```{toctree} 2\na\n```\n\n```{card} ./a.md\nb\n```", ["a", "b"]),
+        ("A (1)\n{ .annotate }\n\n==[[a|The wall]]== {.b}", ["A (1)", "The wall"]),
+        ('See [it]({{< ref "a.md" >}}), [b]({% link b.md %}), [c]({{ site.url }}/c).', ["See it, b, c."]),
+        ('{% tab title="In English" %}\nThe wall.\n{% endtab %}', ["In English\nThe wall."]),
         ("A[^Note] b[^NOTE].\n\n[^note]: One.\n\n[^NOTE]: Two.", ["A [Note: One.] b [Note: Two.]."]),
     ],
 )
@@ -241,7 +247,16 @@ PIECES = [
     "[^a]", "`", "``x", "<!--", "{#a ", "[a", "^[", "[^a]: ", "  ", "[^a]: x\n\n", "*a", "a\n", "<a", "![", "> ", "- ",
     "%%\n", " ^abc", "[x]{.a ", "**“", "!!! a ", "| a\n", "{++a", "{~~a~>", "{>>", "`{--", "{::comment}\n", "{ref}`a<",
     "% a\n", ":::a\n:b: c\n", "{漢|", "a $b", "$a ", "\n\n$$\na", "\n\n---\na: b", "a\n=\n",
+    "{{< a ", "](({{a ", "{% a ", "x^a", "x~a", "\n/// a | ", "\n{ .a ", "```{a} b ", "<a markdown ",
 ]  # fmt: skip
+
+
+OPENED = {"{{<": ' title="a"', "{%": ' title="a"', "::: {": ' title="a"', "```{a} ": "./:a"}
+
+
+@pytest.mark.parametrize("opened", OPENED)
+def test_time_grows_with_the_length_of_a_line_that_is_never_closed(opened):
+    assert_grows_with_length(read, lambda count: opened + OPENED[opened] * count, 2_000)
 
 
 @pytest.mark.parametrize("piece", PIECES)
