@@ -202,6 +202,12 @@ PROGRAMS = {
     '<div class="footnote" id="n"><a href="#a1">1</a>. At Fanyang, says Liu.</div>',
     "Org": '<sup><a id="a1" class="footref" href="#n" role="doc-backlink">1</a></sup>|<h2>Footnotes:</h2><div><sup>'
     '<a id="n" href="#a1" role="doc-backlink">1</a></sup> <div role="doc-footnote"><p>At Fanyang, says Liu.</p></div></div>',
+    "docutils": '<a class="footnote-reference" href="#n" id="a1">[1]</a>|<table class="docutils footnote" id="n"><tbody><tr><td>'
+    '<a class="fn-backref" href="#a1">[1]</a></td><td>At Fanyang, says Liu.</td></tr></tbody></table>',
+    "Calibre": '<sup><a href="#n" id="a1" class="noteref" title="1">1</a></sup>|<dl class="footnote"><dt id="n">[<a href="#a1" '
+    'title="1">←1</a>]</dt><dd><p>At Fanyang, says Liu.</p></dd></dl>',
+    "modern footnotes": '<sup><a href="javascript:void(0)">1</a></sup><span class="modern-footnotes-footnote__note">At Fanyang, '
+    "says Liu.</span>|",
     "WordPress": '<sup class="fn"><a href="#n" id="a1">1</a></sup>|<ol class="wp-block-footnotes"><li id="n">At Fanyang, says '
     'Liu. <a href="#a1">↩︎</a></li></ol>',
 }

@@ -34,22 +34,19 @@ _INLINE_WRAPPERS = frozenset("sup span small b i em".split())
 _PLAIN_NOTES = frozenset("p li dd div aside td tr blockquote section article text note".split())
 _TOO_BIG, _HEADINGS = frozenset("html body main nav table ol ul dl".split()), frozenset("h1 h2 h3 h4 h5 h6".split())
 _SHORT, _MAX_PLAIN_NOTE, _MAX_NESTING = 12, 8000, 3
-# More links than this into one block come from a table of contents or the like, not from notes.
-_MAX_BACK_LINKS = 100
-# Blocks that may hold several notes one after the other.
-_PACKED = frozenset("p div li td dd blockquote section aside article pre".split())
+_MAX_BACK_LINKS = 100  # into one block; more come from a table of contents or the like
+_PACKED = frozenset("p div li td dd blockquote section aside article pre".split())  # may hold several notes
 _WRAPPERS = frozenset("span small font em i div".split())
 # Attributes in which programs keep the text of a note; a title or an alternative text may say other things.
 _TEXT_ATTRIBUTE = re.compile(r"data-note|(?:data-)?(?:\w+-)*(?:foot|footer|end)-?note(?:-(?:text|content))?")
 _OWN = re.compile(r"data-|aria-label$")
 _INLINE = frozenset("a span sup i abbr".split())
-_INLINE_NOTE = re.compile(r"(?:foot|end|side|margin)[-_]?note(?:[-_]?(?:text|body|content))?|ltx_note_outer")
+_INLINE_NOTE = re.compile(
+    r"(?:foot|end|side|margin)[-_]?note(?:[-_]?(?:text|body|content))?|ltx_note_outer|[\w-]+-footnote_+note"
+)
 _OWN_MARKS = frozenset(("ltx_note_mark", "ltx_tag"))  # within a note that stands in the sentence
 _LEAST_STATED = 8  # characters; those of Han count thrice
-_TITLES = frozenset(
-    "title data-text data-tooltip data-original-title data-content data-tip data-bs-content data-bs-title "
-    "data-tippy-content".split()
-)
+_TITLES = re.compile(r"title|data-(?:text|tooltip|original-title|content|tip|bs-content|bs-title|tippy-content)")
 _MARKUP, _NOWHERE = re.compile(r"<[^<>]*>"), re.compile(r"\s*(?:#|javascript:.*)?\s*", re.IGNORECASE)
 _FIRST_MARK = re.compile(r"\W*(\d{1,4}(?!\d)|[a-z](?![^\W\d_]))")
 
@@ -115,11 +112,11 @@ def stated_note(element: Element) -> str:
         texts = [given[name] for name in ("alt", "title") if name in given]
     elif not texts and _is_inline_note(element, given):
         texts = [element_text(element, lambda node: "" if tokens(node, "class") & _OWN_MARKS else None)]
-        texts += [given[name] for name in given if name in _TITLES]
+        texts += [given[name] for name in given if _TITLES.fullmatch(name)]
     elif not texts and element.tag in _INLINE and is_mark(element):
         leads = not says_note and not _NOWHERE.fullmatch(given.get("href", ""))
         given = {} if leads or any("page" in word for word in words) else given
-        texts = [given[name] for name in given if name in _TITLES or (says_note and _OWN.match(name))]
+        texts = [given[name] for name in given if _TITLES.fullmatch(name) or (says_note and _OWN.match(name))]
     texts.sort(key=len, reverse=True)
     text = " ".join(visible(_MARKUP.sub(" ", str(texts[0]))).split()) if texts else ""
     wide = sum(1 for char in text if ord(char) > 0x2E80)
@@ -240,9 +237,8 @@ class NoteIndex:
         text = note.stated or element_text(note.element, instead)
         found = _LEADING.match(text)
         number, mark = (re.sub(r"\D", "", each) for each in (found[0] if found else "", note.mark))
-        # Another number than that of its mark is the first word of the note.
-        is_word = number and number != mark and (mark or (found and found[0].strip() == number))
-        return text if is_word or not found else text[found.end() :].strip() or text
+        is_first_word = number and number != mark and (mark or (found and found[0].strip() == number))
+        return text if is_first_word or not found else text[found.end() :].strip() or text
 
     def _walk(self, files: Iterable[BookFile], resolve: Resolve) -> None:
         ids: dict[tuple[str, str], Element] = {}
@@ -340,6 +336,9 @@ class NoteIndex:
             return
         note = self._add(element, typed=False)
         note.mark = note.mark or short_text(link)
+        term = element.getprevious() if element.tag == "dd" else None
+        if term is not None and term.tag == "dt" and not any(map(str.isalpha, short_text(term))):
+            self._add(term, typed=False).placed = True  # its number
         whole = element_text(element)  # is the link in some books
         self._back_links.update(_with_wrapper(back) for back in backs if is_mark(back) or element_text(back) != whole)
         letter, own = short_text(link), next(element.iter("sup"), link)
@@ -352,6 +351,7 @@ class NoteIndex:
             if element in self.notes and self.notes[element].typed:
                 return element
         holder = _block_of(target)
+        holder = next(holder.iter("td"), holder) if holder.tag == "table" else holder
         if holder.tag == "dt":
             following = holder.getnext()
             return following if following is not None and following.tag == "dd" else None
