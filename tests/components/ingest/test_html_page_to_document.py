@@ -37,6 +37,7 @@ def test_headings_quotes_and_bold_words_are_kept_and_menus_left_out():
         ("<div hidden><p>Gone.</p></div><p hidden='until-found'>He rose.</p>", "He rose.", {"hidden text": 5}),
         ('<p>Here<span class="sr-only"> (new)</span>, <i class="Visually-Hidden">skip</i>.</p>', "Here, .", None),
         ('<p>He rose.<sup class="noprint Inline-Template">[<i>by whom?</i>]</sup></p>', "He rose.", None),
+        ("<p class='noprint'>See also.</p><p>He rose.</p>", "He rose.", {"text that is not shown or not printed": 9}),
         (
             "Choose<select><option>One</option> <option>Two</option></select>now.",
             "Choose now.",

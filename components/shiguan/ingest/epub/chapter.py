@@ -236,7 +236,7 @@ class ChapterReader:
             frame.muted = frame.muted or is_mark(element) or (mark.element is element and mark.typed)
         elif not (element.attrib or frame.left_out or name in _JUDGED):
             return  # as are most
-        elif is_number(element) or tokens(element, "class") & ADDED:
+        elif is_number(element) or (name not in BLOCK_ELEMENTS and tokens(element, "class") & ADDED):
             frame.muted = True
         elif name in ("case", "default") or element.get("aria-hidden") == "true":
             frame.muted = frame.muted or pictures.repeats_formula_beside(element)

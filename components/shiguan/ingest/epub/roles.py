@@ -91,6 +91,8 @@ class Roles:
         """Return the kind of an element that is not text of the book, or nothing."""
         if element.tag == "del":
             return "deleted text"
+        if tokens(element, "class") & ADDED:
+            return "text that is not shown or not printed"
         types = tokens(element, "type", "role")
         if element.tag == "nav" and (not self._include or types & {"landmarks", "page-list"}):
             return "contents"
