@@ -493,6 +493,22 @@ def test_a_page_is_cropped_by_what_it_inherits():
         assert (result["warnings"], "Printed" in result["documents"][0].content) == ([told] * bool(told), not told)
 
 
+@pytest.mark.parametrize(
+    "before",
+    [
+        lambda count: b"0 0 m " + b"600 900 l 0 900 l " * count + b"W n ",
+        lambda count: b"0 0 600 900 re W n 0 0 m 0 900 l 600 900 l W n " * count,
+        lambda count: b"1 0 0 rg " + b"0 0 1 1 re f " * count + b"1 g ",
+    ],
+    ids=["points", "shapes", "drawings"],
+)
+def test_time_grows_with_what_cuts_text_out(before):
+    def make(count):
+        return build_pdf([before(count) + b"".join(place(f"Line {at}", 72, 800 - at) for at in range(count))])
+
+    assert_grows_with_length(lambda data: PDFToDocument().run([ByteStream(data)]), make, 400)
+
+
 WHITE = b"1 1 1 rg " + place("Printed 9 May", 72, 600) + b"0 0 0 rg "
 BOX = b"60 590 200 40 re f "
 OUTSIDE, IN_WHITE = "text outside the page (13 characters)", "white text (13 characters)"

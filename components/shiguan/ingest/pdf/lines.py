@@ -36,7 +36,9 @@ _ALIGNED = 0.02
 # In quarters: decimals of a turn, and how far one may slant from most; how far below a page the rest goes.
 _PLACES, _ASLANT, _BELOW = 3, 0.05, 10_000
 # White text is looked for among so many drawings; of each color, 0 to 255.
-_MOST_DRAWN, _WHITE = 1_000, 253
+_MOST_DRAWN, _WHITE = 200, 253
+# So many shapes with so many points each are asked for what they cut out; each text has its own.
+_MOST_CLIPS, _MOST_POINTS = 8, 64
 # Of the characters of a page so many are asked for whether their font says what they are.
 _ASKED = 400
 
@@ -140,9 +142,9 @@ def _clips(item: Any) -> Iterator[_Box]:
     """Yield the boxes around the shapes that an object is cut out by."""
     clip = pdfium.FPDFPageObj_GetClipPath(item)
     x, y = ctypes.c_float(), ctypes.c_float()
-    for path in range(max(pdfium.FPDFClipPath_CountPaths(clip), 0) if clip else 0):
-        points = []
-        for index in range(pdfium.FPDFClipPath_CountPathSegments(clip, path)):
+    for path in range(min(pdfium.FPDFClipPath_CountPaths(clip), _MOST_CLIPS) if clip else 0):
+        points, count = [], pdfium.FPDFClipPath_CountPathSegments(clip, path)
+        for index in range(count if count <= _MOST_POINTS else 0):
             segment = pdfium.FPDFClipPath_GetPathSegment(clip, path, index)
             pdfium.FPDFPathSegment_GetPoint(segment, x, y)
             points.append((x.value, y.value))
