@@ -11,7 +11,7 @@ from shiguan.ingest.epub.lists import link_lists
 from shiguan.ingest.epub.notes import NOTE_LISTS, BookFile, NoteIndex, is_mark, is_numerator, is_raised, says_mark
 from shiguan.ingest.epub.package import primary_language
 from shiguan.ingest.epub.pages import is_number
-from shiguan.ingest.epub.roles import ADDED, Roles, is_data_table, is_hidden, is_line_group, words_set_apart
+from shiguan.ingest.epub.roles import ADDED, Roles, is_data_table, is_line_group, words_set_apart
 from shiguan.ingest.epub.sections import MAX_HEADING, SectionTracker
 from shiguan.ingest.epub.trees import (
     BLOCK_ELEMENTS,
@@ -242,7 +242,7 @@ class ChapterReader:
             frame.muted = frame.muted or pictures.repeats_formula_beside(element)
         elif name in ("title", "desc") and pictures.is_placeholder(short_text(element)):
             frame.muted = True
-        elif is_hidden(element):
+        elif self.roles.hides(element):
             frame.left_out = frame.left_out or "hidden text"
         elif self.roles.keeps(element, frame.left_out):
             frame.left_out = ""

@@ -25,7 +25,7 @@ from shiguan.ingest.file_types import Reports, left_out_sentence
 from shiguan.text.passages import SharedDocument
 
 _MAX_CHAPTER_BYTES = 64 * 1024 * 1024
-_LONGEST_TITLE = 500
+_LONGEST_TITLE, _MOST_HIDDEN = 500, 2
 _SHEETS, _MOST_STYLES = 20, 4 * 1024 * 1024
 _NEXT_STEP = "Get an undamaged copy of the book"
 
@@ -77,10 +77,15 @@ def page_documents(
 def _blocks(package: Package, files: list[BookFile], *, include: bool) -> list[Block]:
     source, warnings = package.source, package.warnings
     blocks, left = _read(package, files, include=include)
-    if not blocks and not include:
+    shown = sum(len(block.content) for block in blocks)
+    # A page that hides most of its text has a script that shows it.
+    if not include and (not blocks or (not package.spine and left["hidden text"] > _MOST_HIDDEN * shown)):
         blocks, left = _read(package, files, include=True)
         if blocks:
-            warnings.append(f"{source}: the whole text is marked as cover, contents or the like; nothing was left out.")
+            marked = (
+                "most of its text is hidden" if shown else "the whole text is marked as cover, contents or the like"
+            )
+            warnings.append(f"{source}: {marked}; nothing was left out.")
     if not blocks:
         raise SourceError(source, "there is no text in it, perhaps only pictures", "Use an edition with text")
     package.left_out = left

@@ -87,6 +87,10 @@ class Roles:
         stated = self._targets.get((file.href, "")) or ("contents" if is_contents(file.root) else "")
         return stated or self._by_title.get(file.href, "")
 
+    def hides(self, element: Element) -> bool:
+        """Return whether an element is not shown, unless everything is to be read."""
+        return not self._include and is_hidden(element)
+
     def leaves_out(self, element: Element, href: str) -> str:
         """Return the kind of an element that is not text of the book, or nothing."""
         if element.tag == "del":
