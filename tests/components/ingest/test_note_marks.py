@@ -62,7 +62,7 @@ WRITTEN = {
     "In the night <sup>2</sup>a day came, <sup>3</sup>When": "In the night 2a day came, 3 When",
     "In 755<sup>iv</sup> he rose<sup>ii</sup>": "In 755^iv he rose^ii",
     "he rose<sup>1,</sup><sup>2</sup>, and<sup>3</sup><sup>,</sup><sup>4</sup> then": "he rose, and then",
-    "In 755<sup> 1 </sup>he rose": "In 755 he rose",
+    "In 755<sup> 1 </sup>he rose<sup> 2 </sup>, and": "In 755 he rose, and",
 }
 
 

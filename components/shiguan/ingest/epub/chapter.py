@@ -67,9 +67,8 @@ class ChapterReader:
     blocks: list[Block] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
     lost_marks: int = 0  # numbers of notes that were left out: it is not known which notes these are
-    # The page that began last, and the alternative text of the last formula.
-    _page: str = ""
-    _formula_words: str = ""
+    _page: str = ""  # the one that began last
+    _formula_words: str = ""  # the alternative text of the last formula
     _formula: tuple[str, str] | None = None  # the one that was read last: its TeX and its letters
     _last_number: int = 0  # the raised number that came last in the file: those of notes ascend
     _verse: Element | None = None  # the raised number of the sentence that follows it
@@ -253,8 +252,10 @@ class ChapterReader:
         note = self.notes.marks.get(element)
         if note is not None and parent.shown and not note.placed:
             self._open_block(parent, self._next_position()).add_note(note, self.notes.text_of(note))
-        numbers = self._before[-1:].isdecimal() and (element.tail or "")[:1].isdecimal()
-        if element is self._verse or (numbers and element.tag in _LOWERED):
+        after = (element.tail or "")[:1]
+        numbers = self._before[-1:].isdecimal() and after.isdecimal()
+        unseen = not frame.shown and self._space and after.isalnum() and element.tag != "math"
+        if element is self._verse or unseen or (numbers and element.tag in _LOWERED):
             self._gap = self._gap or " "
         if element.tag == "q" and frame.shown and not is_quoted(element):
             self._put("”", parent)
@@ -285,7 +286,6 @@ class ChapterReader:
         self._position = start + len(line)
         self._space = text[-1].isspace()
         if not frame.shown:
-            self._gap = self._gap or (" " if self._space and self._block is not None else "")
             if not frame.muted:
                 self.left_out[frame.left_out] += len(line)
             return
