@@ -25,7 +25,7 @@ from shiguan.ingest.file_types import Reports, left_out_sentence
 from shiguan.text.passages import SharedDocument
 
 _MAX_CHAPTER_BYTES = 64 * 1024 * 1024
-_LONGEST_TITLE, _MOST_HIDDEN = 500, 2
+_LONGEST_TITLE, _MOST_HIDDEN = 500, 500
 _SHEETS, _MOST_STYLES = 20, 4 * 1024 * 1024
 _NEXT_STEP = "Get an undamaged copy of the book"
 
@@ -79,7 +79,7 @@ def _blocks(package: Package, files: list[BookFile], *, include: bool) -> list[B
     blocks, left = _read(package, files, include=include)
     shown = sum(len(block.content) for block in blocks)
     # A page that hides most of its text has a script that shows it.
-    if not include and (not blocks or (not package.spine and left["hidden text"] > _MOST_HIDDEN * shown)):
+    if not include and (not blocks or (not package.spine and left["hidden text"] > max(2 * shown, _MOST_HIDDEN))):
         blocks, left = _read(package, files, include=True)
         if blocks:
             marked = (
