@@ -62,6 +62,10 @@ def field_text(instruction: str) -> str:
         if number in range(0x80, 0x100) and "\\u" not in text.lower():
             number = ord(bytes([number]).decode("cp1252", "replace"))
         return symbol_text(f"{number:x}", (font[1] or font[2] or "") if font else "")
+    if name.upper() == "QUOTE":
+        return text.strip().strip('"')
+    if name.upper() in ("MACROBUTTON", "GOTOBUTTON"):  # behind what a click does
+        return text.strip().partition(" ")[2]
     if name.upper() != "EQ":
         return ""
     text = _SETTING.sub("", text)

@@ -165,6 +165,8 @@ _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f\ufffd\ue000-\uf8ff]")
 _DAMAGED_SHARE = 1000
 _DAMAGED_ANYWAY = 2
 _NO_LETTER = re.compile("[\x80-\x84\x86-\x9f]")
+# What single bytes that this encoding does not have become.
+_NOT_IN_CP932 = re.compile("[\x80\uf8f0-\uf8f3]")
 _HIGH = bytes(range(0x80, 0x100))
 _LEAST_UTF8 = 10
 
@@ -227,6 +229,7 @@ def _whole(halves: re.Match[bytes]) -> bytes:
 
 def _lenient(data: bytes, encoding: str) -> DecodedText | None:
     text = data.decode(encoding, errors="replace")
+    text = _NOT_IN_CP932.sub("\ufffd", text) if encoding == "cp932" else text
     damaged = text.count("\ufffd")
     return DecodedText(text, encoding.removesuffix("-sig"), damaged) if damaged <= may_be_damaged(data) else None
 
@@ -238,9 +241,11 @@ def may_be_damaged(data: bytes) -> int:
 
 def _strict(data: bytes, encoding: str) -> DecodedText | None:
     try:
-        return DecodedText(data.decode(encoding), encoding.removesuffix("-sig"))
+        text = data.decode(encoding)
     except (UnicodeDecodeError, LookupError):
         return None
+    lost = encoding == "cp932" and _NOT_IN_CP932.search(text)
+    return None if lost else DecodedText(text, encoding.removesuffix("-sig"))
 
 
 def superset(name: str) -> str:

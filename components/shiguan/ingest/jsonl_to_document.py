@@ -127,7 +127,7 @@ def _parse(line: bytes) -> dict[str, Any] | None:
     if not line.strip():
         return None
     try:
-        row = json.loads(line.decode("utf-8-sig"), parse_constant=_refuse_constant)
+        row = json.loads(line.decode("utf-8-sig"), parse_constant=_refuse_constant, object_pairs_hook=_object)
     except UnicodeDecodeError as error:
         raise _RowError("it is not UTF-8", "Save the file as UTF-8") from error
     except (ValueError, RecursionError) as error:
@@ -137,7 +137,11 @@ def _parse(line: bytes) -> dict[str, Any] | None:
         raise _RowError("it is JSON, but not an object", 'Write an object such as {"id": …, "text": …}')
     text = row.get("text")
     if not isinstance(text, str):
-        raise _RowError("it has no `text`", "Add the field `text` with a string")
+        fields = ", ".join(f"`{plain_line(key, _LONGEST_KEY)}`" for key in sorted(row)[:_NAMED])
+        cause = (
+            "its `text` is not a string" if "text" in row else f"it has no `text`; its fields are {fields or 'none'}"
+        )
+        raise _RowError(cause, "Name the field that holds its text `text`, and make it a string")
     if not text.strip():
         raise _RowError("its `text` is empty", "Fill in the text or remove the row")
     if "\0" in text:
@@ -148,6 +152,14 @@ def _parse(line: bytes) -> dict[str, Any] | None:
     if b"\\u" in line and _SURROGATE.search(json.dumps(row, ensure_ascii=False)):
         raise _RowError("it holds half of a character (a lone surrogate such as \\ud83d)", "Write whole characters")
     return row
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        raise _RowError(f"it has `{plain_line(twice, _LONGEST_KEY)}` twice", "Keep one of the two")
+    return found
 
 
 def _refuse_constant(name: str) -> None:

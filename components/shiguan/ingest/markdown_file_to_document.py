@@ -46,17 +46,27 @@ _SPAN = re.compile(rf"(?<!\])\[([^\[\]\n]+)\]{_BRACES}")
 _UNSEEN = re.compile(
     r"^%%[^%]*^%%[ \t]*$|[ \t]\^[A-Za-z0-9-]{3,}\s*\Z|\A(?:%[ \t][^\n]*(?:\n|\Z))+\Z|\A:[ \t]+"
     r"|^\{::comment\}[^{}]*\{:/\w*\}|^\*\[[^\[\]\n]+\]:[^\n]*$|^-+8<-+[^\n]*$"
-    r"|^[ \t]*(?:\{:[^{}\n]*\}|\([\w-]+\)=|\+\+\+(?:[ \t]*\{[^\n]*\})?|id:: [\w-]{5,}|collapsed:: \w+)[ \t]*$"
+    r"|^[ \t]*(?:\{:[^{}\n]*\}|\{[ \t]*[.#][\w-][^{}\n]*\}|\([\w-]+\)=|\+\+\+(?:[ \t]*\{[^\n]*\})?)[ \t]*$"
+    r"|^[ \t]*(?:id:: [\w-]{5,}|collapsed:: \w+)[ \t]*$"
     r"|^import [^\n]+ from ['\"][^'\"\n]+['\"];?[ \t]*$",
     re.M,
 )
+# What a directive begins with that shows it, which no file, language or number is; and a link that a program computes.
+_TITLED = re.compile(
+    r"\{(?!code|sourcecode|math|include|figure|image|raw|grid)[a-z-]+\}[ \t]+(?![\w./:-]*[./:\d]\w*$)(\S.*)"
+)
+_COMPUTED = re.compile(r"(?<=\])\(\{(?:\{[^{}\n]*\}|%[^{}\n]*%)\}[^()\n]*\)")
+_NESTED = 2  # ==[[marked|link]]==
 _OPTIONS = re.compile(r"\A(:{3,}[^\n]*\n|)(?::[a-z-]+:[^\n]*(?:\n|\Z))+")
 # What is written for others than readers, in the order in which it counts: raw code, roles and readings, code itself,
 # which stays; changes that wait for approval (CriticMarkup), read as accepted; comments; raised and lowered numbers.
 _WRITTEN = re.compile(
     r"`[^`]*`\{=\w+\}|\{[a-z][a-z:-]*\}`(?P<role>[^`<]*)(?:<[^`]*)?`|(?P<code>`+[^`]*`+)|\{(\+\+|==)(?P<kept>[^{}]*)\3\}"
     r"|\{--[^{}]*--\}|\{>>[^{}]*<<\}|\{~~(?:[^{}~]|~(?!>))*~>(?P<new>[^{}]*)~~\}|\{/\*[^{}]*\*/\}"
-    r"|\{(?P<base>[\u3005\u3400-\u9fff]+)\|[\u3040-\u30ff|]+\}|\^(?P<sup>\d{1,4}|st|nd|rd|th)\^(?!\w)|(?<=[A-Za-z])~(?P<sub>\d\d?)~(?!\d)"
+    r"|\{(?P<base>[\u3005\u3400-\u9fff]+)\|[\u3040-\u30ff|]+\}|\^(?P<sup>\d{1,4}|st|nd|rd|th|(?<=[\w)]\^)[A-Za-z\d+−-]{1,6})\^(?!\w)"
+    r"|(?<=[A-Za-z])~(?P<sub>\d\d?(?!~\d)|(?<=\b[A-Za-z]~)[A-Za-z\d+−-]{1,6}(?!~\w))~"
+    r"|^:{3,}[ \t]*\{(?>[^{}\n]*?\btitle=\"(?P<title>[^\"{}\n]*)\")[^{}\n]*\}",
+    re.M,
 )
 _LABEL = re.compile(r"(?<=\[\^)[^\[\]\s]+(?=\])")
 # The strokes before the lines of a poem.
@@ -69,13 +79,17 @@ _ADDED = re.compile(
     r"|(?<![=A-Za-z0-9_])==(?![\s=])([^=\n]+)(?<!\s)==(?![=A-Za-z0-9_])|%%[^%\n]*%%|^\[!\w+\][+-]?"
     r"|^:{3,}[ \t]*(?:\{[^{}\n]*\}|[A-Za-z-]*)[ \t]*|^\+(?:[-=:]+\+)+$"
     r"|^(?:!!!|\?\?\?\+?|===[!+]?)(?:[ \t]+[A-Za-z][\w-]*)*(?:[ \t]+\"([^\"\n]*)\"|(?<=\w))[ \t]*$"
-    r"|\{%[^%{}\n]*%\}|\{\{[<%][^{}\n]*[%>]\}\}"
+    r"|^/{3,}(?:[ \t]+[a-z][a-z-]*(?:[ \t]*\|[ \t]*(.+))?)?[ \t]*$"
+    r"|\{%(?>(?:[^%{}\n]*?\btitle=\"([^\"%{}\n]*)\")?)[^%{}\n]*%\}"
+    r"|\{\{[<%](?>(?:[^{}\n]*?\b(?:caption|title|alt)=\"([^\"{}\n]*)\")?)[^{}\n]*[%>]\}\}"
 )
 _NAMES = {
     "title": "title", "author": "author", "authors": "author", "editor": "editor", "translator": "translator",
     "date": "year", "year": "year", "publisher": "publisher", "edition": "edition", "isbn": "identifier",
 }  # fmt: skip
 _MOST_PEOPLE = 20
+# An element in which MkDocs and kramdown read Markdown, as CommonMark does behind an empty line.
+_WITH_MARKDOWN = re.compile(r"^[ \t]*<[a-z]+\b[^<>\n]*\smarkdown(?:=[\"']?\w+[\"']?)?(?:\s[^<>\n]*)?>[ \t]*$", re.M)
 # Deeper quotations and lists than this are a paragraph: the parser drops what is as deep as `maxNesting`.
 _DEEPEST, _MARKERS = 96, re.compile(r"^[ \t]*(?:>[ \t]*|[*+-][ \t]+)+", re.M)
 _NOTE = '<div id="note-{}" role="doc-footnote">'
@@ -88,7 +102,7 @@ class MarkdownFileToDocument(Converter):
 
     Headings become `section`, quotations, lists and tables their own kinds; notes are put where the text first refers
     to them; line breaks are kept, because poems depend on them. Front matter (YAML, TOML or Pandoc's) gives title and
-    author. Markup, comments, definitions of links and attributes (`{#id .class}`) are not text.
+    author, its abstract is text. Markup, comments, definitions of links and attributes (`{#id .class}`) are not.
 
     ```python
     source = ByteStream("# Tang\n\nIntro.\n\n## Rebellion\n\nIn **755**.\n".encode())
@@ -107,6 +121,8 @@ class MarkdownFileToDocument(Converter):
         back = _BACK_MATTER.search(text, max(0, len(text) - _LONGEST_FRONT_MATTER))
         if back and (block := _FRONT_MATTER.match(back[1])) and (stated := _stated(block)):
             text, work = text[: back.start()], stated | work
+        text = f"{work.pop('abstract', '')}\n\n{text}" if "abstract" in work else text
+        text = _WITH_MARKDOWN.sub("\\g<0>\n", text)
         # A comment that never ends is none: without the space that nobody sees it would hide the rest.
         last = text.rfind("-->") + 1
         text = text[:last] + text[last:].replace("<!--", "<\u200b!--")
@@ -172,9 +188,12 @@ def _plain(state: StateCore) -> None:
         if token.type == "fence" and token.info.startswith("{"):
             raw = token.info.startswith("{=")
             token.content = "" if raw and "html" not in token.info else _OPTIONS.sub("", token.content)
+            if titled := _TITLED.fullmatch(token.info.strip()):
+                token.content = f"{titled[1]}\n{token.content}"
             token.type = "html_block" if raw else token.type
         elif token.type == "inline":
-            text = _UNSEEN.sub("", _OPTIONS.sub(r"\1", token.content))
+            text = _COMPUTED.sub("(#)", token.content)
+            text = _UNSEEN.sub("", _OPTIONS.sub(r"\1", text))
             text = _ATTRIBUTES.sub("", _SPAN.sub(r"\1", _WRITTEN.sub(_as_shown, text)))
             text = _LABEL.sub(
                 lambda found: found[0] if f":{found[0]}" in notes else labels.get(found[0].casefold(), found[0]), text
@@ -188,7 +207,9 @@ def _plain(state: StateCore) -> None:
 
 
 def _as_shown(written: re.Match[str]) -> str:
-    shown = next((text for text in written.group("role", "code", "kept", "new", "base") if text is not None), "")
+    shown = next(
+        (text for text in written.group("role", "code", "kept", "new", "base", "title") if text is not None), ""
+    )
     sup, sub = written.group("sup", "sub")
     return f"<sup>{sup}</sup>" if sup else f"<sub>{sub}</sub>" if sub else shown.rstrip() if written["role"] else shown
 
@@ -196,7 +217,8 @@ def _as_shown(written: re.Match[str]) -> str:
 def _shown(state: StateCore) -> None:
     """Leave out what is markup for other programs than CommonMark's; code keeps it."""
     for text in (child for token in state.tokens for child in token.children or () if child.type == "text"):
-        text.content = _ADDED.sub(lambda found: next(filter(None, found.groups()), ""), text.content)
+        for _ in range(_NESTED):
+            text.content = _ADDED.sub(lambda found: next(filter(None, found.groups()), ""), text.content)
 
 
 def _mark(renderer: Any, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
@@ -226,7 +248,8 @@ def _stated(front: re.Match[str]) -> dict[str, Any] | None:
         return unread
     if not isinstance(given, dict):
         return None
-    return work_of({_NAMES[key]: _texts(value) for key, value in given.items() if key in _NAMES})
+    work = work_of({_NAMES[key]: _texts(value) for key, value in given.items() if key in _NAMES})
+    return work | {key: value for key, value in given.items() if key == "abstract" and isinstance(value, str)}
 
 
 def _texts(value: Any) -> list[str]:

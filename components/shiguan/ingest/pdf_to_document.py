@@ -128,7 +128,7 @@ def _page(file: pypdfium2.PdfDocument, number: int, skipped: Counter[str]) -> Pa
         page = file[number]
     with closing(page):
         lines = read_lines(page)
-    skipped["text outside the page"] += lines.outside
+    skipped.update(lines.unseen)
     return lines
 
 

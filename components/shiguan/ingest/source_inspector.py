@@ -45,9 +45,13 @@ _AOZORA = {
     "codes of terminals": re.compile(r"(?:\x1b\[[0-9;]{0,20}[A-Za-z]|[^\n]\x08)()"),  # a letter struck over is bold
     "remarks on type": re.compile(r"［＃[^］\n]{0,200}］()"),
     "ruby readings": re.compile(
-        r"(?:[｜|](?=[^《》｜|\n]{1,40}《))?((?<=[｜|])[^《》｜|\n]{1,40}|[\u3400-\u9fff々〆ヶ\uf900-\ufaff])《[\u3040-\u30ff\u30fc・]{1,30}》"
+        r"(?:[｜|](?=[^《》｜|\n]{1,40}《))?((?<=[｜|])[^《》｜|\n]{1,40}|[\u3400-\u9fff々〆ヶ\uf900-\ufaff\U00020000-\U0003ffff])《[\u3040-\u30ff\u30fc・]{1,30}》"
     ),
 }
+# A character that Shift_JIS lacks, by its place in JIS X 0213 (plane, row, cell) or in Unicode.
+_NAMED_CHARACTER = re.compile(
+    r"※［＃[^［］\n]{0,99}(?:(?<!\d)([12])-(\d{1,2})-(\d{1,2})|U\+([0-9A-F]{4,5})(?:、[^［］\n]{0,20})?)］"
+)
 _AGAIN = "Copy or download the file again"
 
 
@@ -172,8 +176,9 @@ def _as_utf8(data: bytes, name: str, kind: FileType, stated: str, warnings: list
 
 
 def _without_aozora(text: str) -> tuple[str, Counter[str]]:
-    """Leave out the notation of Aozora Bunko, a Japanese archive: readings 《…》 after characters, remarks ［＃…］."""
+    """Leave out the notation of Aozora Bunko, a Japanese archive: readings 《…》, remarks ［＃…］ on type."""
     left_out: Counter[str] = Counter()
+    text = _NAMED_CHARACTER.sub(_character, text)
     for kind, pattern in _AOZORA.items():
 
         def counted(found: re.Match[str], kind: str = kind) -> str:
@@ -182,6 +187,17 @@ def _without_aozora(text: str) -> tuple[str, Counter[str]]:
 
         text = pattern.sub(counted, text)
     return text, left_out
+
+
+def _character(named: re.Match[str]) -> str:
+    """Return the character that a remark names, or the remark where there is none."""
+    plane, row, cell, code = named.groups()
+    if code:
+        character = chr(int(code, 16))
+    else:
+        place = bytes(0xA0 + min(int(number), 95) for number in (row, cell))
+        character = (b"\x8f" * (plane == "2") + place).decode("euc_jis_2004", "ignore")
+    return character if len(character) == 1 and character.isprintable() else named[0]
 
 
 def _page_of_archive(data: bytes, name: str, warnings: list[str]) -> tuple[bytes, str]:

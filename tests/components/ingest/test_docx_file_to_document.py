@@ -76,6 +76,13 @@ CONSTRUCTS = {
     "field of a symbol": (
         paragraph(FIELD.format("begin"), INSTRUCTION.format(' SYMBOL 97 \\f "Symbol" \\s 11 '), FIELD.format("end"), " is small."), "α is small.",
     ),
+    "words in an instruction": (
+        paragraph(
+            *(part for field in (' QUOTE "An Lushan" ', " MACROBUTTON Next rose here ", ' XE "rebels" ')
+              for part in (FIELD.format("begin"), INSTRUCTION.format(field), FIELD.format("end"), " ")),
+        ),
+        "An Lushan rose here",
+    ),
     "fields without a result": (
         paragraph(*(f'<w:fldSimple w:instr="{field}"/>' for field in (" SYMBOL 0x2022 \\u", "SYMBOL 151", "EQ \\f(1,3)"))), "•—1/3",
     ),

@@ -37,6 +37,7 @@ def test_headings_quotes_and_bold_words_are_kept_and_menus_left_out():
         ("<div hidden><p>Gone.</p></div><p hidden='until-found'>He rose.</p>", "He rose.", {"hidden text": 5}),
         ('<p>Here<span class="sr-only"> (new)</span>, <i class="Visually-Hidden">skip</i>.</p>', "Here, .", None),
         ('<p>He rose.<sup class="noprint Inline-Template">[<i>by whom?</i>]</sup></p>', "He rose.", None),
+        ("<p class='noprint'>See also.</p><p>He rose.</p>", "He rose.", {"text that is not shown or not printed": 9}),
         (
             "Choose<select><option>One</option> <option>Two</option></select>now.",
             "Choose now.",
@@ -158,7 +159,10 @@ LINE = "First<{0}>Second</{1}>third"
         (LINE.format("span style='display: block'", "span"), "First\nSecond\nthird"),
         (LINE.format("span style='color:red; DISPLAY:table-row'", "span"), "First\nSecond\nthird"),
         (LINE.format("span class='Line x'", "span"), "First\nSecond\nthird"),
-        (LINE.format("b class='Line'", "b"), "FirstSecondthird"),
+        (LINE.format("strong class='line'", "strong"), "FirstSecondthird"),
+        (LINE.format("strong class='entry'", "strong"), "First\nSecond\nthird"),
+        (LINE.format("em", "em"), "First\nSecond\nthird"),
+        (LINE.format("cite", "cite"), "FirstSecondthird"),
         (LINE.format("span style='display:inline-block'", "span"), "FirstSecondthird"),
         (LINE.format("span style='display:block;float:left'", "span"), "FirstSecondthird"),
         (LINE.format("span class='initial'", "span"), "FirstSecondthird"),
@@ -170,9 +174,78 @@ LINE = "First<{0}>Second</{1}>third"
     ],
 )
 def test_what_is_shown_as_a_line_of_its_own_is_one(body, text):
-    style = ".poem span.line, p.other{display:block} .initial{display:block} .initial{float : left}"
-    result = read(f"<html><head><style>{style}</style></head><body><p>{body}</p><p>End.</p></body></html>")
+    style = (
+        ".poem span.line, p.other, .entry, .poem em, .prose cite{display:block} "
+        ".initial{display:block} .initial{float : left}"
+    )
+    page = f"<html><head><style>{style}</style></head><body><p class='poem'>{body}</p><p>End.</p></body></html>"
+    result = read(page)
     assert [document.content for document in result["documents"]] == [text, "End."]
+
+
+@pytest.mark.parametrize(
+    ("before", "times", "is_read"),
+    [("", 1, True), ("Wait …", 1, False), ("Wait …", 60, True), ("Wait …" * 100, 60, False)],
+)
+def test_a_page_that_hides_most_of_its_text_is_read(before, times, is_read):
+    hidden = "He rose in winter. " * times
+    style = "<style>#app{display:none}</style>"
+    result = read(f"<html><head>{style}</head><body><p>{before}</p><div id='app'><p>{hidden}</p></div></body></html>")
+    assert ("He rose" in result["documents"][-1].content) is is_read
+    assert any("nothing was left out" in warning for warning in result["warnings"]) is is_read
+
+
+# How a style sheet hides a part of a page, and whether that is read: where it is shown elsewhere or can be opened, it is.
+HIDDEN = {
+    ".h{display:none}": False,
+    "/* } */ P.H , .other { color: red; DISPLAY : none !important }": False,
+    "#h{display:none}": False,
+    ".main .h{display:none}": False,
+    "@media screen{.x{color:red} .h{display:none}}": False,
+    "@font-face{src:url(a)} .h{display:none}": False,
+    ".other .h{display:none}": True,
+    "p.h.x{display:none}": True,
+    ".h:hover{display:none}": True,
+    "@media print{.x{color:red} .h{display:none}}": True,
+    "@media (max-width:600px){.h{display:none}}": True,
+    "@layer base{.h{display:none}}": False,
+    ".other{color:red; .h{display:none}}": True,
+    "}.h{display:none": True,
+    ".h{display:none} .h.open{display:block}": True,
+    ".h{display:none} input:checked ~ .h{display:block}": True,
+    "body{display:none}": True,
+    ".h{visibility:visible}": True,
+}
+
+
+@pytest.mark.parametrize("style", HIDDEN)
+def test_what_a_style_sheet_never_shows_is_left_out_and_told(style):
+    body = "<div class='main'><p>First.</p><p class='h' id='h'>Second.</p></div>"
+    result = read(f"<!DOCTYPE html><html><head><style>{style}</style></head><body>{body}</body></html>")
+    assert [document.content for document in result["documents"]] == ["First.", "Second."][: 1 + HIDDEN[style]]
+    told = "a.html: skipped (not body text): hidden text (7 characters)."
+    assert (told in result["warnings"]) is not HIDDEN[style]
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("安禄山反于\n  范阳，\r\n率兵\n南下。", "安禄山反于范阳，率兵南下。"),
+        ("安禄山\n<b>反于</b>\n范阳", "安禄山反于范阳"),
+        ("安禄山 <b>反于</b> 范阳 南", "安禄山 反于 范阳 南"),
+        ("他在\nKucha\n驻军", "他在 Kucha 驻军"),
+        ("안녹산이\n범양에서", "안녹산이 범양에서"),
+        ("安禄山<br/>\n反", "安禄山\n反"),
+    ],
+)
+def test_a_line_of_the_file_that_ends_between_han_characters_ends_no_word(body, text):
+    for result in (
+        read(f"<html><body><p>{body}</p></body></html>"),
+        read(f"<html><body><div>{body}</div></body></html>"),
+    ):
+        assert [document.content for document in result["documents"]] == [text]
+    pre = read(f"<html><body><pre>{body}</pre></body></html>")["documents"][0].content
+    assert pre.count("\n") == body.replace("<br/>", "\n").count("\n")
 
 
 ITEMS = "<span>Born</span><b>1809</b>"
@@ -230,6 +303,31 @@ def test_a_row_of_a_table_is_one_line(rows, text):
     assert [document.content for document in result["documents"]] == text
 
 
+ORIGINAL, TRANSLATED = "白日登山望烽火，<br/>黄昏饮马傍交河。", "By day we climb,<br/>at dusk we ride."
+
+
+@pytest.mark.parametrize(
+    ("rows", "texts"),
+    [
+        (f"<tr><td>{ORIGINAL}</td><td>{TRANSLATED}</td></tr>", [ORIGINAL, TRANSLATED]),
+        (
+            f"<tr><th>李颀</th><th>Li Qi</th></tr><tr><td>{ORIGINAL}</td><td>{TRANSLATED}</td></tr>",
+            ["李颀", "Li Qi", ORIGINAL, TRANSLATED],
+        ),
+        (f"<tr><td><p>One</p><p>two</p></td><td>{TRANSLATED}</td></tr>", ["One", "two", TRANSLATED]),
+        # Not where only some cells have lines.
+        (f"<tr><td>{TRANSLATED}</td><td>755</td></tr>", ["By day we climb, at dusk we ride. | 755"]),
+        (
+            f"<tr><td>{TRANSLATED}</td><td>One<br/>two</td></tr><tr><td>a</td><td>b</td></tr>",
+            ["By day we climb, at dusk we ride. | One two\na | b"],
+        ),
+    ],
+)
+def test_texts_in_lines_side_by_side_are_read_one_after_the_other(rows, texts):
+    result = read(f"<html><body><table>{rows}</table></body></html>")
+    assert [document.content for document in result["documents"]] == [text.replace("<br/>", "\n") for text in texts]
+
+
 TABLES = {
     "<tr><td rowspan=2>Kucha</td><td>747</td></tr><tr><td>748</td></tr><tr><td>Merv</td><td>9</td></tr>": (
         "Kucha | 747\nKucha | 748\nMerv | 9"
@@ -261,6 +359,7 @@ LONG = {
     "headings in headings": ("", "<h2>x", "", "</h2>"),
     "notes in notes": ("<p>x ", "<span class='footnote'>x ", "", "</span>"),
     "boxes in boxes": ("<style>.a i .a i .b{display:flex}</style><p>x", "<i class='a b'>x", "", "</i>"),
+    "rules": ("<style>.a{}", ".a .b{display:flex;{/**/", "</style><p class='b'>x", ""),
     "buttons of a heading": ("<h2>", "<button>x</button>" * 8, "</h2><p>x</p>", ""),
 }
 

@@ -188,10 +188,31 @@ def test_front_matter_is_no_text_and_harmless(written, title, text):
         ("import A from '@a/b';\n\n{/* unseen */}\n\nText.", ["Text."]),
         ("- It fell.\n  id:: 64af-12\n  collapsed:: true\n- [x] Read\n- [ ] Cite", ["It fell.\nRead\nCite"]),
         ("これは{漢字|かんじ}です。{a|b}", ["これは漢字です。{a|b}"]),
+        (
+            "<div class='a' markdown='1'>\nThe **wall**.\n</div>\n<div>\n**Not** here.\n</div>",
+            ["The wall.", "**Not** here."],
+        ),
+        ("<details markdown>\n<summary>More</summary>\n\nThe *wall*.\n</details>", ["More", "The wall."]),
         # Changes that wait for approval.
         ("The {++old ++}city {--never --}fell in {~~754~>755~~}.{>>Check!<<}", ["The old city fell in 755."]),
         ("{==All==}{>>who?<<} fled. {~~*him*~>**her**~~}, `{++a++}`, {++b", ["All fled. her, {++a++}, {++b"]),
         ("- {--gone--}\n- 城{++已++}陷\n\n{--all gone--}", ["城已陷"]),
+        (
+            "x^n+1^ + (a)^b^, a~ij~, x~n+1~; a^b^c, ab~cd~, 2^10",
+            ["x^(n+1) + (a)^b, aij, x_(n+1); a^b^c, ab~cd~, 2^10"],
+        ),
+        # Words that a program shows although they stand in what it is told.
+        ('::: {.callout-note title="Mind"}\nthe gap\n:::\n\n::: {.a}\nText.\n:::', ["Mind\nthe gap", "Text."]),
+        ("/// note | Mind\nthe gap\n///\n\n/// tip\nText.\n///\n\n// no", ["Mind\nthe gap", "Text.", "// no"]),
+        ('{{< figure src="a.png" caption="The siege" >}}\n\n{{< toc >}}Text.', ["The siege", "Text."]),
+        ("---\ntitle: T\nabstract: |\n  It *fell*.\n\n  Twice.\n---\n\nText.", ["It fell.", "Twice.", "Text."]),
+        ("---\ntitle: T\nabstract: [It fell.]\n---\n\nText.", ["Text."]),
+        ("```{admonition} The gap\n:class: tip\nMind.\n```\n\n```{note} Hear me\n```", ["The gap\nMind.", "Hear me"]),
+        ("```{code-block} python\nx = 1\n```\n\n```{figure} a/b.png\nThe siege.\n```", ["x = 1", "The siege."]),
+        ("```{toctree} 2\na\n```\n\n```{card} ./a.md\nb\n```", ["a", "b"]),
+        ("A (1)\n{ .annotate }\n\n==[[a|The wall]]== {.b}", ["A (1)", "The wall"]),
+        ('See [it]({{< ref "a.md" >}}), [b]({% link b.md %}), [c]({{ site.url }}/c).', ["See it, b, c."]),
+        ('{% tab title="In English" %}\nThe wall.\n{% endtab %}', ["In English\nThe wall."]),
         ("A[^Note] b[^NOTE].\n\n[^note]: One.\n\n[^NOTE]: Two.", ["A [Note: One.] b [Note: Two.]."]),
     ],
 )
@@ -226,7 +247,16 @@ PIECES = [
     "[^a]", "`", "``x", "<!--", "{#a ", "[a", "^[", "[^a]: ", "  ", "[^a]: x\n\n", "*a", "a\n", "<a", "![", "> ", "- ",
     "%%\n", " ^abc", "[x]{.a ", "**“", "!!! a ", "| a\n", "{++a", "{~~a~>", "{>>", "`{--", "{::comment}\n", "{ref}`a<",
     "% a\n", ":::a\n:b: c\n", "{漢|", "a $b", "$a ", "\n\n$$\na", "\n\n---\na: b", "a\n=\n",
+    "{{< a ", "](({{a ", "{% a ", "x^a", "x~a", "\n/// a | ", "\n{ .a ", "```{a} b ", "<a markdown ",
 ]  # fmt: skip
+
+
+OPENED = {"{{<": ' title="a"', "{%": ' title="a"', "::: {": ' title="a"', "```{a} ": "./:a"}
+
+
+@pytest.mark.parametrize("opened", OPENED)
+def test_time_grows_with_the_length_of_a_line_that_is_never_closed(opened):
+    assert_grows_with_length(read, lambda count: opened + OPENED[opened] * count, 2_000)
 
 
 @pytest.mark.parametrize("piece", PIECES)

@@ -55,8 +55,14 @@ WRITTEN = {
     "with 150,000<sup>a</sup> men, 9,000<sup>b,c</sup> fell": "with 150,000^a men, 9,000^b,c fell",
     "the 2<sup>e</sup> M<sup>r</sup> at n<sup>o</sup> 4<sup>to</sup>, w<sup>ch</sup>": "the 2e Mr at no 4to, wch",
     "the 19<sup>th</sup> day": "the 19th day",
-    "so. <sup>2</sup>And then": "so. 2And then",
+    "so. <sup>2</sup>And then": "so. 2 And then",
+    "<sup>1</sup>In the night. <sup>2</sup>A day. <sup>14</sup>C": "1 In the night. 2 A day. 14C",
     "of <sup>14</sup>C": "of 14C",
+    "of <sup>99</sup>Tc": "of 99Tc",
+    "In the night <sup>2</sup>a day came, <sup>3</sup>When": "In the night 2a day came, 3 When",
+    "In 755<sup>iv</sup> he rose<sup>ii</sup>": "In 755^iv he rose^ii",
+    "he rose<sup>1,</sup><sup>2</sup>, and<sup>3</sup><sup>,</sup><sup>4</sup> then": "he rose, and then",
+    "In 755<sup> 1 </sup>he rose<sup> 2 </sup>, and": "In 755 he rose, and",
 }
 
 
@@ -97,6 +103,26 @@ def test_a_lowered_or_struck_number_never_joins_another(body, seen):
     assert text(page(f"<p>{body}</p>")) == seen
 
 
+def test_lowered_letters_of_several_terms_stay_lowered():
+    written = {
+        "x|n+1|": "x_(n+1)", "a|i,j|": "a_(i,j)", "y|−1|": "y_−1", "∑|i=1|": "∑_(i=1)", "C|10–13|": "C10–13",
+        "T|max|": "Tmax", "H|2|SO": "H2SO", "x |n+1|": "x n+1",
+    }  # fmt: skip
+    for body, seen in written.items():
+        letters, lowered, tail = body.split("|")
+        assert text(page(f"<p>Let {letters}<sub>{lowered}</sub>{tail}.</p>")) == f"Let {seen}."
+        parts = [run(f"Let {letters}"), run(lowered, '<w:vertAlign w:val="subscript"/>'), run(f"{tail}.")]
+        result = DocxFileToDocument().run([ByteStream(DocxBuilder(paragraph(*parts)).build())])
+        assert text(result) == f"Let {seen}."
+
+
+def test_letters_that_mark_notes_below_a_table_never_join_a_word():
+    row = "<tr><td>Suiye<sup>b</sup></td><td>1,480<sup>c</sup></td><td>the 2<sup>e</sup></td></tr>"
+    assert text(page(f"<table>{row}{row}</table><p>Maria<sup>a</sup></p>")).split("\n")[1:] == [
+        "Suiye^b | 1,480^c | the 2e", "Mariaa",
+    ]  # fmt: skip
+
+
 def test_a_lowered_or_struck_number_of_a_word_file_never_joins_another():
     parts = [run("In base 10"), run("2", '<w:vertAlign w:val="subscript"/>'), run(", for "), run("10", "<w:strike/>")]
     builder = DocxBuilder(paragraph(*parts, run("5")))
@@ -110,6 +136,23 @@ def test_a_number_raised_by_a_style_sheet_is_a_raised_number():
     book = EpubBuilder(chapters={"a.xhtml": chapter(body)}, files={"OEBPS/a.css": css}).build()
     result = EPUBToDocument().run([ByteStream(book, meta={"file_name": "a.epub"})])
     assert text(result) == "In 755 with 7."
+
+
+@pytest.mark.parametrize(
+    ("link", "seen"),
+    [
+        ('<link rel="stylesheet" href="a.css"/>', "Seen."),
+        ('<link rel="stylesheet" media="amzn-mobi" href="a.css"/>', "Seen.\nHidden."),
+        ('<link rel="alternate stylesheet" href="a.css"/>', "Seen.\nHidden."),
+        ('<link rel="stylesheet" href="gone.css"/>', "Seen.\nHidden."),
+        ("", "Seen.\nHidden."),
+    ],
+)
+def test_what_a_linked_style_sheet_hides_is_left_out(link, seen):
+    body = '<p>Seen.</p><p class="other">Hidden.</p>'
+    chapters = {"a.xhtml": chapter(body, f"<title>A</title>{link}")}
+    book = EpubBuilder(chapters=chapters, files={"EPUB/a.css": ".other{display:none}"}).build()
+    assert text(EPUBToDocument().run([ByteStream(book, meta={"file_name": "a.epub"})])) == seen
 
 
 def test_the_style_sheet_in_a_chapter_is_that_of_the_chapter_alone():
@@ -134,6 +177,7 @@ def test_a_small_number_never_joins_the_number_before_it(small):
         ("In 755<sup>*</sup> with 150,000 men<sup>†</sup>.", "In 755 with 150,000 men."),
         ('In 755<a href="#gone">*</a> he rose.<sup>[**]</sup> Then', "In 755 he rose. Then"),
         ("于755年<sup>※</sup>起兵，众十五万<span style='vertical-align:super'>＊</span>人", "于755年起兵，众十五万人"),
+        ("他起兵<sup>①</sup>于范阳<sup>[②③]</sup>。", "他起兵于范阳。"),
         # What is raised behind a letter of a formula belongs to it, and a note begins with its own mark.
         ("The space V<sup>*</sup> is dual.", "The space V* is dual."),
         ("<sup>*</sup> At Fanyang.", "* At Fanyang."),
@@ -158,6 +202,12 @@ PROGRAMS = {
     '<div class="footnote" id="n"><a href="#a1">1</a>. At Fanyang, says Liu.</div>',
     "Org": '<sup><a id="a1" class="footref" href="#n" role="doc-backlink">1</a></sup>|<h2>Footnotes:</h2><div><sup>'
     '<a id="n" href="#a1" role="doc-backlink">1</a></sup> <div role="doc-footnote"><p>At Fanyang, says Liu.</p></div></div>',
+    "docutils": '<a class="footnote-reference" href="#n" id="a1">[1]</a>|<table class="docutils footnote" id="n"><tbody><tr><td>'
+    '<a class="fn-backref" href="#a1">[1]</a></td><td>At Fanyang, says Liu.</td></tr></tbody></table>',
+    "Calibre": '<sup><a href="#n" id="a1" class="noteref" title="1">1</a></sup>|<dl class="footnote"><dt id="n">[<a href="#a1" '
+    'title="1">←1</a>]</dt><dd><p>At Fanyang, says Liu.</p></dd></dl>',
+    "modern footnotes": '<sup><a href="javascript:void(0)">1</a></sup><span class="modern-footnotes-footnote__note">At Fanyang, '
+    "says Liu.</span>|",
     "WordPress": '<sup class="fn"><a href="#n" id="a1">1</a></sup>|<ol class="wp-block-footnotes"><li id="n">At Fanyang, says '
     'Liu. <a href="#a1">↩︎</a></li></ol>',
 }
@@ -191,6 +241,13 @@ def test_a_chapter_of_notes_is_known_by_its_title(title):
 
 def test_a_one_way_link_to_a_note_with_its_number_is_a_mark():
     assert text(page(TEXT.format(*LINKS) + "<hr/>" + NOTES)) == PLACED
+
+
+def test_a_raised_letter_leads_to_the_note_that_begins_with_it():
+    body = '<p>He rose<sup><a href="#{0}">{0}</a></sup> then.</p><p id="{0}"><sup>{0}</sup> At Fanyang, says Liu.</p>'
+    assert text(page(body.format("a"))) == "He rose [Note: At Fanyang, says Liu.] then."
+    other = body.format("a").replace("<sup>a</sup> At", "At")
+    assert text(page(other)) == "He rosea then.\nAt Fanyang, says Liu."
 
 
 def test_a_link_to_a_paragraph_is_no_mark():
@@ -247,6 +304,10 @@ STATED = {
     '<span class="footnote">At Fanyang.</span>': "[Note: At Fanyang.]",
     '<span class="sidenote">At Fanyang.</span>': "[Note: At Fanyang.]",
     '<small epub:type="footnote">At <i>Fanyang</i>.</small>': "[Note: At Fanyang.]",
+    # What an attribute says of a word stands behind it.
+    '<span class="footnote" title="It is a coin of Kucha.">coins</span>': "coins [Note: It is a coin of Kucha.]",
+    '<span data-note="It is a coin of Kucha.">coins</span>': "coins [Note: It is a coin of Kucha.]",
+    '<span class="footnote" title="Footnote 1">At Fanyang.</span>': "[Note: At Fanyang.]",
     # A title of other things is no note.
     '<a href="http://x.org" title="Go to the site">1</a>': "1",
     '<abbr title="anno Domini">AD</abbr>': "AD",
@@ -260,6 +321,33 @@ def test_a_note_in_an_attribute_is_put_at_its_mark(mark):
     result = page(f"<p>He rose {mark} in the year.</p>")
     assert text(result) == " ".join(f"He rose {STATED[mark]} in the year.".split())
     assert len(result["documents"][0].meta.get("notes", [])) == ("[Note" in STATED[mark])
+
+
+@pytest.mark.parametrize(
+    ("note", "seen"),
+    [
+        ("755 was the year.", "755 was the year."),
+        ("12 December, says Liu.", "12 December, says Liu."),
+        ("1 In winter.", "In winter."),
+        ("[1] In winter.", "In winter."),
+        ("1. In winter.", "In winter."),
+        ("755. In winter.", "755. In winter."),
+        ("* In winter.", "In winter."),
+    ],
+)
+def test_a_number_that_is_not_that_of_its_mark_begins_a_note(note, seen):
+    linked = f'<p>He rose<a epub:type="noteref" href="#n">1</a> then.</p><ol epub:type="footnotes"><li id="n">{note}</li></ol>'
+    stated = f'<p>He rose<sup title="{note}">1</sup> then.</p>'
+    for body in (linked, stated):
+        assert text(book(body)) == f"He rose [Note: {seen}] then."
+
+
+@pytest.mark.parametrize("mark", ["注一", "校二", "原注3", "譯註4", "校記5", "编者注6", "校勘記七"])
+def test_chinese_marks_of_notes_are_known(mark):
+    body = (
+        f'<p>他起兵<a href="#n" id="r">〔{mark}〕</a>于范阳。</p><p><a href="#r" id="n">〔{mark}〕</a>他本作幽州。</p>'
+    )
+    assert text(book(body)) == "他起兵[脚注：他本作幽州。]于范阳。"
 
 
 def test_a_link_to_a_note_comes_before_what_its_picture_says():

@@ -254,6 +254,11 @@ def test_a_raised_number_never_joins_what_stands_before_it():
     )
 
 
+def test_lowered_letters_of_several_terms_stay_lowered():
+    page = raised("Let x", "n+1", " be H", "2", "O and T", "max", ".").replace(b"5 Ts", b"-3 Ts")
+    assert text_of(build_pdf([page])) == "Let x_(n+1) be H2O and Tmax."
+
+
 def test_words_broken_at_the_end_of_a_line_are_joined_and_hyphens_of_words_kept():
     lines = [
         "The well-known prefect was mur-", "dered on the road, and the well-", "known ferry of the Anglo-",
@@ -421,6 +426,29 @@ def test_letters_that_are_spaced_out_stay_in_their_order():
     assert squeezed(text_of(build_pdf([page]))) == "THEROADSOFTHEWEST"
 
 
+@pytest.mark.parametrize(
+    ("text", "step", "seen"),
+    [
+        ("天宝十四载，安禄山反。", 14, "天宝十四载，安禄山反。"),
+        ("安西 都护", 14, "安西 都护"),
+        ("안서도호", 14, "안 서 도 호"),
+        ("安西都护", 28, "安 西 都 护"),
+    ],
+)
+def test_han_characters_that_are_spread_over_a_line_are_words(text, step, seen):
+    page = b"".join(place(letter, 60 + step * at, 700, encoding="utf-16-be") for at, letter in enumerate(text))
+    assert text_of(build_pdf([page], fonts={"F": cid_font("UniGB-UTF16-H", "GB1")})) == seen
+
+
+def test_radicals_that_stand_for_whole_characters_become_these():
+    codes = to_unicode_map(dict(enumerate("⼈⻄⻢⺠ﬁ", start=1)), 2)
+    page = b"BT /F 11 Tf 72 700 Td <00010002000300040005> Tj ET"
+    assert (
+        text_of(build_pdf([page], fonts={"F": cid_font("Identity-H", "Identity", b"x")}, to_unicode=codes))
+        == "人西马民fi"
+    )
+
+
 def test_rows_of_a_table_stay_rows():
     rows = ["Town|Prefect in 747|Horses", "Kucha|Gao Xianzhi|2,400", "Khotan|Feng Changqing|900"]
     cells = [
@@ -452,3 +480,58 @@ def test_text_that_a_page_is_cropped_by_is_told_and_not_read(operators, page, se
         text,
         told,
     )
+
+
+def test_a_page_is_cropped_by_what_it_inherits():
+    data = build_pdf([place("The siege of Kucha began.", 72, 700) + place("Printed 9 May", 72, 820)])
+    for box, told in (
+        (b"0 0 595 800", "a.pdf: skipped (not body text): text outside the page (13 characters)."),
+        (b"0 0 595 842", ""),
+    ):
+        inherited = data.replace(b"/Type/Pages/Kids", b"/Type/Pages/CropBox[%s]/Kids" % box)
+        result = PDFToDocument().run([ByteStream(inherited, meta={"file_name": "a.pdf"})])
+        assert (result["warnings"], "Printed" in result["documents"][0].content) == ([told] * bool(told), not told)
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        lambda count: b"0 0 m " + b"600 900 l 0 900 l " * count + b"W n ",
+        lambda count: b"0 0 600 900 re W n 0 0 m 0 900 l 600 900 l W n " * count,
+        lambda count: b"1 0 0 rg " + b"0 0 1 1 re f " * count + b"1 g ",
+    ],
+    ids=["points", "shapes", "drawings"],
+)
+def test_time_grows_with_what_cuts_text_out(before):
+    def make(count):
+        return build_pdf([before(count) + b"".join(place(f"Line {at}", 72, 800 - at) for at in range(count))])
+
+    assert_grows_with_length(lambda data: PDFToDocument().run([ByteStream(data)]), make, 400)
+
+
+WHITE = b"1 1 1 rg " + place("Printed 9 May", 72, 600) + b"0 0 0 rg "
+BOX = b"60 590 200 40 re f "
+OUTSIDE, IN_WHITE = "text outside the page (13 characters)", "white text (13 characters)"
+
+
+@pytest.mark.parametrize(
+    ("operators", "told"),
+    [
+        (WHITE, IN_WHITE),
+        (b"1 g " + BOX + WHITE, IN_WHITE),
+        (BOX.replace(b"590", b"100") + WHITE, IN_WHITE),
+        (BOX + WHITE, ""),
+        (WHITE + BOX, ""),  # under a picture of it
+        (WHITE.replace(b"1 1 1", b"1 1 0"), ""),
+        (b"3 Tr " + WHITE, ""),
+        (b"q 60 590 200 40 re W n " + place("Printed 9 May", 72, 400) + b"Q ", OUTSIDE),
+        (b"q 60 390 200 40 re W n 0 0 595 842 re W n " + place("Printed 9 May", 72, 500) + b"Q ", OUTSIDE),
+        (b"q 60 390 20 40 re W n " + place("Printed 9 May", 72, 400) + b"Q ", ""),
+        (b"q 60 390 20 40 re W n Q " + place("Printed 9 May", 72, 500), ""),
+    ],
+)
+def test_text_that_nobody_sees_is_told_and_not_read(operators, told):
+    data = build_pdf([place("The siege of Kucha began.", 72, 700) + operators])
+    result = PDFToDocument().run([ByteStream(data, meta={"file_name": "a.pdf"})])
+    warnings = [f"a.pdf: skipped (not body text): {told}."] if told else []
+    assert (result["warnings"], "Printed" in result["documents"][0].content) == (warnings, not told)

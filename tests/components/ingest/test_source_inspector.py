@@ -195,6 +195,13 @@ def test_a_damaged_place_costs_one_character_and_is_named_with_its_line(encoding
     assert f"a.txt: 1 places are not {encoding} and are shown as \ufffd, the first in line 61." in result["warnings"]
 
 
+@pytest.mark.parametrize("damage", [b"\xff", b"\xfe", b"\xa0", b"\x80"])
+def test_a_damaged_place_of_shift_jis_costs_one_character(damage):
+    line = "吾輩は猫である。名前はまだ無い。\n"
+    data = (line * 30).encode("cp932") + damage + b"\n" + (line * 30).encode("cp932")
+    assert read(data) == line * 30 + "\ufffd\n" + line * 30
+
+
 @pytest.mark.parametrize(("data", "right"), [
     (NOVEL.encode()[:-3], NOVEL[:-3] + "\ufffd"),
     (NOVEL.encode("utf-16-le")[:-1], NOVEL[:-1] + "\ufffd"),
@@ -245,6 +252,25 @@ def test_the_notation_of_japanese_texts_stands_between_no_words(written, left):
     result = inspect_data(f"{written}\n名前はまだ無い。".encode())
     assert result["sources"][0].data.decode() == f"{left}\n名前はまだ無い。"
     assert bool(result["warnings"]) == (written != left)
+
+
+@pytest.mark.parametrize(
+    ("remark", "character"),
+    [
+        ("「火＋華」、第3水準1-87-62", "燁"),
+        ("「にんべん」の上部、第4水準2-1-1", "\U00020089"),
+        ("「くさかんむり／意」、第3水準1-91-30", "薏"),
+        ("「口＋世」、U+546D、12-3", "呭"),
+        ("「龜＋火」、第4水準2-94-86", "\U0002a6b2"),
+        ("二の字点、1-2-22", "〻"),
+        ("始め二重山括弧、1-1-52", "《"),
+        # No place of a character.
+        ("「火＋華」、12-3", "※"), ("不明、1-99-99", "※"), ("不明、U+D800", "※"), ("不明、U+FFFF", "※"),
+    ],
+)  # fmt: skip
+def test_a_character_that_aozora_names_is_read(remark, character):
+    reading = "《わ》" * (character > "\u3400")
+    assert read(f"彼は※［＃{remark}］{reading}と云う。".encode()) == f"彼は{character}と云う。"
 
 
 def test_lines_that_end_like_those_of_an_old_macintosh_are_lines():

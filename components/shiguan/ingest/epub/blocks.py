@@ -1,17 +1,20 @@
 """The state inside an element, and a block under construction: pieces of text and notes become content with offsets."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from shiguan.ingest.epub.notes import Note
 from shiguan.ingest.epub.sections import Heading
-from shiguan.ingest.epub.trees import Element, element_text, is_separate
+from shiguan.ingest.epub.trees import Element, element_text, is_separate, visible
 from shiguan.text.languages import detect_language, same_script
 from shiguan.text.places import Mark, Run, runs_of
 
 # So many cells of a table are repeated in the rows that they reach into, if they have no longer text.
 _MOST_SPANS, _LONGEST_SPAN, _SPANS = 8, 100, ("rowspan", "colspan")
+_UNSPACED = re.compile("[\u2e80-\ua4cf\uff00-\uff60]")
+_WRAPPED = re.compile(rf"(?<={_UNSPACED.pattern})[^\S\n]*\n\s*(?={_UNSPACED.pattern})")
 # Enough characters to detect a script.
 _SAMPLE = 400
 
@@ -130,9 +133,17 @@ class BlockBuilder:
     preformatted: bool = False
     length: int = 0
     _pieces: list[_Piece] = field(default_factory=list)
+    _line_ended: bool = False  # whether the last text ends with a line of the file
 
     def add(self, text: str, *, gap: str = "", node: str = "", raw: str | None = None) -> None:
         """Add a gap and a text; `node` is the CFI of its node, `raw` the node's text if the text is taken from it."""
+        if raw and "\n" in raw and not self.preformatted:
+            # A line of the file that ends between Han characters ends no word.
+            text = " ".join(visible(_WRAPPED.sub("", raw)).split())
+            self._line_ended = self._line_ended or "\n" in raw[: -len(raw.lstrip())]
+        if gap == " " and self._line_ended and _UNSPACED.match(text) and _UNSPACED.match(self.ending[-1:]):
+            gap = ""
+        self._line_ended = raw is not None and "\n" in raw[len(raw.rstrip()) :]
         self._pieces.append(_Piece(gap + text, node, raw, len(gap)))
         self.length += len(gap + text)
 
@@ -203,11 +214,6 @@ class BlockBuilder:
         }
         meta = {"section": [], "kind": self.kind, "anchor": dict(self.anchor)}
         return Block(content, meta | {name: value for name, value in stated.items() if value})
-
-
-def gap_after_digit(block: BlockBuilder | None, gap: str) -> str:
-    """Return what keeps a number apart from one that ends a block so far, or nothing."""
-    return gap if block is not None and block.ending[-1:].isdecimal() else ""
 
 
 def note_block(note: Note, text: str, language: str) -> Block | None:

@@ -5,22 +5,13 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from shiguan.ingest.epub.blocks import Block, BlockBuilder, Frame, TableRows, gap_after_digit, item_label, note_block
+from shiguan.ingest.epub import pictures
+from shiguan.ingest.epub.blocks import Block, BlockBuilder, Frame, TableRows, item_label, note_block
 from shiguan.ingest.epub.lists import link_lists
 from shiguan.ingest.epub.notes import NOTE_LISTS, BookFile, NoteIndex, is_mark, is_numerator, is_raised, says_mark
 from shiguan.ingest.epub.package import primary_language
 from shiguan.ingest.epub.pages import is_number
-from shiguan.ingest.epub.pictures import (
-    PICTURES,
-    alternative_text,
-    formula_text,
-    is_placeholder,
-    picture_formula,
-    power,
-    readable_tex,
-    repeats_formula_beside,
-)
-from shiguan.ingest.epub.roles import ADDED, Roles, is_data_table, is_hidden, is_line_group, words_set_apart
+from shiguan.ingest.epub.roles import ADDED, Roles, is_data_table, is_line_group, words_set_apart
 from shiguan.ingest.epub.sections import MAX_HEADING, SectionTracker
 from shiguan.ingest.epub.trees import (
     BLOCK_ELEMENTS,
@@ -33,7 +24,6 @@ from shiguan.ingest.epub.trees import (
     visible,
     walk,
 )
-from shiguan.text.languages import detect_language
 
 SECTIONS = frozenset(
     "section article aside frontmatter bodymatter rearmatter level level1 level2 level3 level4".split()
@@ -48,8 +38,10 @@ _HEADING, _XML_LANG = re.compile(r"h[1-6]$"), "{http://www.w3.org/XML/1998/names
 _MAX_LINES, _DEEPEST, _SHORT_ALT = 2000, 30, 2
 _CELLS, _SMALL, _LOWERED = frozenset(("td", "th")), frozenset(("small", "font")), frozenset(("sub", "s", "strike"))
 # A number that may be that of a note or an exponent; and what an exponent may follow: 10², km², x².
-_RAISED = re.compile(r"[\[(（]?\s*([-−–+]?\d{1,4})(?:\s*[,，、;–-]\s*(\d{1,4}))*\s*[\])）]?")
-_STAR = re.compile(r"[\[(（]?\s*[*†‡§¶#※＊∗]{1,4}\s*[\])）]?")
+_RAISED = re.compile(r"[\[(（]?\s*([-−–+]?\d{1,4})(?:\s*[,，、;–-]\s*(\d{1,4}))*\s*[,，、;]?\s*[\])）]?")
+_STAR = re.compile(r"[\[(（]?\s*[*†‡§¶#※＊∗①-⑳]{1,4}\s*[\])）]?|[,，、;]")
+_ENDED = re.compile(r"(?:^|[.!?:;…][\"'”’»)\]]*)\s*$")
+_SENTENCE, _CLAUSE = re.compile(r"[A-Za-z\u00c0-\u1fff]{2}|[AI]\s"), re.compile(r"[A-Z]?[a-z\u00df-\u1fff]{2}")
 _BASE = re.compile(r"(?<![^\W\d_])[A-Za-z]{1,2}$|(?<![\d.,])10$")
 _JUDGED = frozenset("case default title desc nav del".split())  # whatever their attributes
 _TEX_SCRIPT, _BRACES = re.compile(r"math/tex\b"), re.compile(r"[{}\s]+")
@@ -60,9 +52,9 @@ class ChapterReader:
     """
     Turns the trees of a book's files, in reading order, into blocks.
 
-    Walks the elements of each once and keeps two separate counts: the file's text as anchors count it (`element_text`),
-    and the block under construction, which lacks note marks and page numbers and has notes inserted. The separator of
-    two pieces (space, line end, cell border) waits in `_gap` until more text of the same block comes.
+    Walks the elements of each once and counts twice: the file's text as anchors do (`element_text`), and that of the
+    block under construction, without note marks and page numbers and with notes. What separates two pieces (a space, a
+    line end, a cell border) waits in `_gap` until more text of the same block comes.
     """
 
     language: str
@@ -75,11 +67,11 @@ class ChapterReader:
     blocks: list[Block] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
     lost_marks: int = 0  # numbers of notes that were left out: it is not known which notes these are
-    # The page that began last, and the alternative text of the last formula.
-    _page: str = ""
-    _formula_words: str = ""
+    _page: str = ""  # the one that began last
+    _formula_words: str = ""  # the alternative text of the last formula
     _formula: tuple[str, str] | None = None  # the one that was read last: its TeX and its letters
     _last_number: int = 0  # the raised number that came last in the file: those of notes ascend
+    _verse: Element | None = None  # the raised number of the sentence that follows it
     _gap: str = ""
     _block: BlockBuilder | None = None
 
@@ -106,7 +98,7 @@ class ChapterReader:
         drawn = name == "svg" and parent.element.tag == "mjx-container"  # a formula as a drawing, within a sentence
         if frame.uncounted or drawn or name in UNCOUNTED_ELEMENTS:
             if name == "script" and frame.shown and _TEX_SCRIPT.match(element.get("type", "")):
-                self._put_tex(readable_tex(element.text or ""), frame)
+                self._put_tex(pictures.readable_tex(element.text or ""), frame)
             elif frame.shown and (words := words_set_apart(element)) is not None:
                 self._gap = self._gap or " "
                 self.left_out["frames" if name == "iframe" else "controls of forms"] += len(words)
@@ -132,24 +124,30 @@ class ChapterReader:
 
     def _mark_up(self, element: Element, name: str, frame: Frame) -> None:
         """Read an element that is more than its text: a picture, a formula, a raised number."""
-        if name in PICTURES and frame.shown:
+        if name in pictures.PICTURES and frame.shown:
             self._image(element, frame)
         elif frame.shown and self._formula and self._repeats_formula(element):
             frame.muted = True
+        elif name == "sub" and frame.shown and (written := pictures.subscript(self._before, short_text(element))):
+            self._put(written, frame)
+            frame.muted = True
         elif (name in _LOWERED or is_numerator(element)) and short_text(element)[:1].isdecimal():
             # "2<sup>2</sup>⁄<sub>3</sub>" is not 22⁄3.
-            self._gap = self._gap or gap_after_digit(self._block, "_" if name == "sub" else " ")
-        elif name in ("sup", "span", "a") and self._block is not None and (name == "a" or is_raised(element)):
-            self._number(element, frame, raised=name != "a")
-        elif name in _SMALL and self._block is not None and self._block.ending[-1:].isdecimal():
-            self._number(element, frame, raised=False)
+            self._gap = self._gap or ("_" if name == "sub" else " ") * self._before[-1:].isdecimal()
+        elif (raised := is_raised(element)) or name == "a" or (name in _SMALL and self._before[-1:].isdecimal()):
+            self._number(element, frame, raised=raised)
         elif name == "q" and frame.shown and not is_quoted(element):
             self._put("“", frame)
         elif name == "math" and frame.shown:
-            self._formula = formula_text(element), element_text(element)
+            self._formula = pictures.formula_text(element), element_text(element)
             self._put(self._formula[0], frame)
             self._formula_words = " ".join(element.get("alttext", "").split())
             frame.muted = True  # its letters count for anchors, but must not be repeated in a block
+
+    @property
+    def _before(self) -> str:
+        """The text right before this place, if nothing is between."""
+        return "" if self._block is None or self._gap else self._block.ending
 
     def _repeats_formula(self, element: Element) -> bool:
         """Return whether an element right after a formula shows the same, for programs that cannot show formulas."""
@@ -157,7 +155,7 @@ class ChapterReader:
         if self._block is None or self._block.ending.strip() != tex or len(tex) <= 1 or element.tag in BLOCK_ELEMENTS:
             return False
         text = element_text(element)
-        return readable_tex(text) == tex or "".join(text.split()) == "".join(letters.split())
+        return pictures.readable_tex(text) == tex or "".join(text.split()) == "".join(letters.split())
 
     def _put_tex(self, tex: str, frame: Frame) -> None:
         """Add a formula that a page has for a program that draws it, unless the formula before it is the same."""
@@ -169,9 +167,9 @@ class ChapterReader:
         """Keep a raised or linked number or star apart from what it follows: a note's goes, an exponent is written."""
         text = short_text(element)
         found, is_star = _RAISED.fullmatch(text), _STAR.fullmatch(text)
-        ending = "" if self._block is None or self._gap or not frame.shown else self._block.ending
+        ending = self._before if frame.shown else ""
         if not (found or is_star):
-            if raised and (written := power(ending, text)):
+            if raised and (written := pictures.power(ending, text, in_table=frame.table is not None)):
                 self._put(written, frame)
                 frame.muted = True
             return
@@ -180,6 +178,8 @@ class ChapterReader:
         if found and follows and (raised or element in self.notes.marks):
             self._last_number = int(found[2] or number)
         if not ending.strip():
+            word = _SENTENCE if self._block is None or _ENDED.search(self._block.ending[-9:]) else _CLAUSE
+            self._verse = element if raised and found and word.match(element.tail or "") else None
             return
         exponent = raised and number != 1 and _BASE.search(ending)
         # After a full stop it may be the number of the verse that follows.
@@ -219,8 +219,7 @@ class ChapterReader:
             frame.heading = frame.heading or (not frame.no_headings and frame.lines is None and frame.shown)
         elif frame.lines is None and (name in _LISTS or is_line_group(element)):
             frame.lines = frame
-        if name == "figure":
-            frame.captioned = any(True for _ in element.iter("figcaption"))
+        frame.captioned = any(True for _ in element.iter("figcaption")) if name == "figure" else frame.captioned
 
     def _judge(self, element: Element, name: str, frame: Frame) -> None:
         if (note := self.notes.notes.get(element)) is not None and not frame.muted:
@@ -231,18 +230,18 @@ class ChapterReader:
                 note.placed = True
                 frame.kind, frame.left_out = "footnote", "" if note.typed else frame.left_out
                 frame.lines, frame.no_headings = None, True
-        elif element in self.notes.marks:
+        elif (mark := self.notes.marks.get(element)) is not None:
             # The text of a note that stands in the sentence itself is put there as a note.
-            frame.muted = frame.muted or is_mark(element) or self.notes.marks[element].element is element
+            frame.muted = frame.muted or is_mark(element) or (mark.element is element and mark.typed)
         elif not (element.attrib or frame.left_out or name in _JUDGED):
             return  # as are most
-        elif is_number(element) or tokens(element, "class") & ADDED:
+        elif is_number(element) or (name not in BLOCK_ELEMENTS and tokens(element, "class") & ADDED):
             frame.muted = True
         elif name in ("case", "default") or element.get("aria-hidden") == "true":
-            frame.muted = frame.muted or repeats_formula_beside(element)
-        elif name in ("title", "desc") and is_placeholder(short_text(element)):
+            frame.muted = frame.muted or pictures.repeats_formula_beside(element)
+        elif name in ("title", "desc") and pictures.is_placeholder(short_text(element)):
             frame.muted = True
-        elif is_hidden(element):
+        elif self.roles.hides(element):
             frame.left_out = frame.left_out or "hidden text"
         elif self.roles.keeps(element, frame.left_out):
             frame.left_out = ""
@@ -253,8 +252,11 @@ class ChapterReader:
         note = self.notes.marks.get(element)
         if note is not None and parent.shown and not note.placed:
             self._open_block(parent, self._next_position()).add_note(note, self.notes.text_of(note))
-        if element.tag in _LOWERED and (element.tail or "")[:1].isdecimal():
-            self._gap = self._gap or gap_after_digit(self._block, " ")
+        after = (element.tail or "")[:1]
+        numbers = self._before[-1:].isdecimal() and after.isdecimal()
+        unseen = not frame.shown and self._space and after.isalnum() and element.tag != "math"
+        if element is self._verse or unseen or (numbers and element.tag in _LOWERED):
+            self._gap = self._gap or " "
         if element.tag == "q" and frame.shown and not is_quoted(element):
             self._put("”", parent)
         if not frame.is_block:
@@ -342,27 +344,26 @@ class ChapterReader:
 
     def _image(self, element: Element, frame: Frame) -> None:
         running = self._block is not None and self._block.length > 0
-        if formula := picture_formula(element):
+        if formula := pictures.picture_formula(element):
             if element.get("alt", "").strip() != self._formula_words:
                 self._put(formula, frame)
             return
         inline = running or (element.tail or "")[:1].isalnum() or frame.heading
-        alt = alternative_text(element, inline=inline, repeated=self.repeated)
+        alt = pictures.alternative_text(element, inline=inline, repeated=self.repeated)
         if not alt or alt == self._formula_words:
             return
         if frame.heading or len(alt) <= _SHORT_ALT:
             # A letter drawn as a picture: an initial, a rare character, a title in ornamental type.
             self._put(alt, frame)
             return
-        label = f"[图：{alt}]" if detect_language(alt) == "zh" else f"[Image: {alt}]"
         if self._block is not None and running and frame.lines is None:
-            self._block.add(label, gap=self._gap or " ", node=frame.cfi)
+            self._block.add(pictures.label(alt), gap=self._gap or " ", node=frame.cfi)
             self._gap = " "
         elif not frame.captioned:
             self._flush()
             builder = self._builder(frame, frame.path, 0)
             builder.kind = "caption" if frame.kind != "footnote" else frame.kind
-            builder.add(label, node=frame.cfi)
+            builder.add(pictures.label(alt), node=frame.cfi)
             self._emit(builder.build())
 
     def _put(self, text: str, frame: Frame) -> None:

@@ -31,29 +31,24 @@ _MARK, _BACK, _NOTE_CLASS, _LEADING, _TITLE, RAISED, _MARK_CLASS = read_patterns
 _BACK_ROLES, _MARK_ROLES = frozenset(("backlink", "doc-backlink")), frozenset(("noteref", "doc-noteref"))
 _AROUND_MARK = "[]()（）【】〔〕 ."
 _INLINE_WRAPPERS = frozenset("sup span small b i em".split())
-_SHORT = 12
 _PLAIN_NOTES = frozenset("p li dd div aside td tr blockquote section article text note".split())
 _TOO_BIG, _HEADINGS = frozenset("html body main nav table ol ul dl".split()), frozenset("h1 h2 h3 h4 h5 h6".split())
-_MAX_PLAIN_NOTE, _MAX_NESTING = 8000, 3
-# More links than this into one block come from a table of contents or the like, not from notes.
-_MAX_BACK_LINKS = 100
-# Blocks that may hold several notes one after the other.
-_PACKED = frozenset("p div li td dd blockquote section aside article pre".split())
+_SHORT, _MAX_PLAIN_NOTE, _MAX_NESTING = 12, 8000, 3
+_MAX_BACK_LINKS = 100  # into one block; more come from a table of contents or the like
+_PACKED = frozenset("p div li td dd blockquote section aside article pre".split())  # may hold several notes
 _WRAPPERS = frozenset("span small font em i div".split())
 # Attributes in which programs keep the text of a note; a title or an alternative text may say other things.
 _TEXT_ATTRIBUTE = re.compile(r"data-note|(?:data-)?(?:\w+-)*(?:foot|footer|end)-?note(?:-(?:text|content))?")
 _OWN = re.compile(r"data-|aria-label$")
 _INLINE = frozenset("a span sup i abbr".split())
-_INLINE_NOTE = re.compile(r"(?:foot|end|side|margin)[-_]?note(?:[-_]?(?:text|body|content))?|ltx_note_outer")
-_OWN_MARKS = frozenset(("ltx_note_mark", "ltx_tag"))  # within a note that stands in the sentence
-# Han characters count thrice.
-_LEAST_STATED = 8
-_TITLES = frozenset(
-    "title data-text data-tooltip data-original-title data-content data-tip data-bs-content data-bs-title "
-    "data-tippy-content".split()
+_INLINE_NOTE = re.compile(
+    r"(?:foot|end|side|margin)[-_]?note(?:[-_]?(?:text|body|content))?|ltx_note_outer|[\w-]+-footnote_+note"
 )
-_MARKUP = re.compile(r"<[^<>]*>")
-_FIRST_NUMBER = re.compile(r"\W*(\d{1,4})(?!\d)")
+_OWN_MARKS = frozenset(("ltx_note_mark", "ltx_tag"))  # within a note that stands in the sentence
+_LEAST_STATED = 8  # characters; those of Han count thrice
+_TITLES = re.compile(r"title|data-(?:text|tooltip|original-title|content|tip|bs-content|bs-title|tippy-content)")
+_MARKUP, _NOWHERE = re.compile(r"<[^<>]*>"), re.compile(r"\s*(?:#|javascript:.*)?\s*", re.IGNORECASE)
+_FIRST_MARK = re.compile(r"\W*(\d{1,4}(?!\d)|[a-z](?![^\W\d_]))")
 
 
 @dataclass(eq=False)
@@ -117,19 +112,16 @@ def stated_note(element: Element) -> str:
         texts = [given[name] for name in ("alt", "title") if name in given]
     elif not texts and _is_inline_note(element, given):
         texts = [element_text(element, lambda node: "" if tokens(node, "class") & _OWN_MARKS else None)]
-    elif not texts and element.tag in _INLINE and is_mark(element) and (says_note or not _leads(given)):
-        given = {} if any("page" in word for word in words) else given
-        texts = [given[name] for name in given if name in _TITLES or (says_note and _OWN.match(name))]
+        texts += [given[name] for name in given if _TITLES.fullmatch(name)]
+    elif not texts and element.tag in _INLINE and is_mark(element):
+        leads = not says_note and not _NOWHERE.fullmatch(given.get("href", ""))
+        given = {} if leads or any("page" in word for word in words) else given
+        texts = [given[name] for name in given if _TITLES.fullmatch(name) or (says_note and _OWN.match(name))]
     texts.sort(key=len, reverse=True)
     text = " ".join(visible(_MARKUP.sub(" ", str(texts[0]))).split()) if texts else ""
     wide = sum(1 for char in text if ord(char) > 0x2E80)
     is_text = len(text) + 2 * wide >= _LEAST_STATED and (" " in text or wide)
     return text if is_text and not is_placeholder(text) else ""
-
-
-def _leads(given: dict[str, str]) -> bool:
-    """Return whether an element is a link to somewhere."""
-    return not re.fullmatch(r"\s*(?:#|javascript:.*)?\s*", given.get("href", ""), re.IGNORECASE)
 
 
 def _is_inline_note(element: Element, given: dict[str, str]) -> bool:
@@ -178,7 +170,8 @@ class Note:
     placed: bool = False
     left_out: bool = False
     page: str = ""
-    # Of a note that is in an attribute of its mark.
+    mark: str = ""  # the words that refer to it first
+    # Of a note that is in an attribute of its mark, or of the word that it is about; else, if `typed`, its own text.
     stated: str = ""
 
     @property
@@ -221,7 +214,8 @@ class NoteIndex:
         for element, text in self._stated.items():
             if not any(node in self.marks for node in (element, *element.iterancestors())):
                 file, path, cfi, _ = self._places[element]
-                self.marks[element] = Note(element, file, path, cfi, typed=False, stated=text)
+                self.marks[element] = note = Note(element, file, path, cfi, text in element_text(element), stated=text)
+                note.mark = "" if note.typed else short_text(element)
         for mark, note in self.marks.items():
             # A mark inside a note is resolved when that note is written.
             note.wanted = note.wanted or not any(node in self.notes for node in mark.iterancestors())
@@ -229,8 +223,6 @@ class NoteIndex:
     def text_of(self, note: Note, nesting: int = 0) -> str:
         """Return a note's text in one line, without its number and its link back; marks in it are resolved 3 deep."""
         note.placed = True
-        if note.stated:
-            return _LEADING.sub("", note.stated, count=1).strip() or note.stated
 
         def instead(node: Element) -> str | None:
             if node.tag == "math":
@@ -242,8 +234,11 @@ class NoteIndex:
             note = self.marks[node]
             return "" if note.placed or nesting >= _MAX_NESTING else f" ({self.text_of(note, nesting + 1)})"
 
-        text = element_text(note.element, instead)
-        return _LEADING.sub("", text, count=1).strip() or text
+        text = note.stated or element_text(note.element, instead)
+        found = _LEADING.match(text)
+        number, mark = (re.sub(r"\D", "", each) for each in (found[0] if found else "", note.mark))
+        is_first_word = number and number != mark and (mark or (found and found[0].strip() == number))
+        return text if is_first_word or not found else text[found.end() :].strip() or text
 
     def _walk(self, files: Iterable[BookFile], resolve: Resolve) -> None:
         ids: dict[tuple[str, str], Element] = {}
@@ -331,8 +326,7 @@ class NoteIndex:
         element = self._note_at(target)
         if element is None or element in (link, *link.iterancestors()):
             return
-        # What may lead back: an arrow, a mark, the number of a line.
-        backs = [
+        backs = [  # an arrow, a mark, the number of a line
             back
             for back in self._into_block.get(_block_of(link), ())[:_MAX_BACK_LINKS]
             if element in (back, *back.iterancestors())
@@ -341,8 +335,14 @@ class NoteIndex:
         if not says_so and element not in self.notes and not self._is_plain_note(link, element, bool(backs)):
             return
         note = self._add(element, typed=False)
+        note.mark = note.mark or short_text(link)
+        term = element.getprevious() if element.tag == "dd" else None
+        if term is not None and term.tag == "dt" and not any(map(str.isalpha, short_text(term))):
+            self._add(term, typed=False).placed = True  # its number
         whole = element_text(element)  # is the link in some books
         self._back_links.update(_with_wrapper(back) for back in backs if is_mark(back) or element_text(back) != whole)
+        letter, own = short_text(link), next(element.iter("sup"), link)
+        self._back_links.update([own] if own is not link and letter.isalpha() and short_text(own) == letter else [])
         self.marks[_with_wrapper(link) if is_mark(link) else link] = note
 
     def _note_element(self, target: Element) -> Element | None:
@@ -351,6 +351,7 @@ class NoteIndex:
             if element in self.notes and self.notes[element].typed:
                 return element
         holder = _block_of(target)
+        holder = next(holder.iter("td"), holder) if holder.tag == "table" else holder
         if holder.tag == "dt":
             following = holder.getnext()
             return following if following is not None and following.tag == "dd" else None
@@ -393,7 +394,7 @@ class NoteIndex:
         )
 
     def _has_number(self, link: Element, element: Element) -> bool:
-        """Return whether a raised number leads to a note that begins with it, in another block than its own."""
+        """Return whether a raised number or letter leads to a note that begins with it, in another block."""
         raised = any(map(is_raised, link.iter())) or any(map(is_raised, link.iterancestors("sup", "span")))
-        number, own = _FIRST_NUMBER.match(short_text(link)), _FIRST_NUMBER.match(short_text(element))
+        number, own = _FIRST_MARK.match(short_text(link)), _FIRST_MARK.match(short_text(element))
         return raised and number is not None and own is not None and number[1] == own[1]

@@ -11,6 +11,7 @@ from mathml_to_latex.converter import MathMLToLaTeX
 
 from shiguan.ingest.epub.trees import Element, element_text, tokens, visible
 from shiguan.resources import read_patterns
+from shiguan.text.languages import detect_language
 
 PICTURES = frozenset(("img", "image"))
 # The same words on this many pictures of a book do not describe them.
@@ -37,17 +38,36 @@ _INNER_SPACE = re.compile(r"(?<=[(\[{]) | (?=[)\]},;.]|\\\})")
 _TERM = r"[\dA-Za-z\u0391-\u03c9]{1,3}"
 _EXPONENT = re.compile(rf"[ijkmnxyz]|[-−–+]{_TERM}|\d[A-Za-z]")
 _RAISED = re.compile(rf"{_EXPONENT.pattern}|[a-df-np-zA-Z\u0391-\u03c9](?:[,，]\s?[a-z])*")
+_INDEX = re.compile(rf"(?=.*[^\W\d])[-−–+]?{_TERM}(?:\s?[-−–+/·*=,]\s?{_TERM})+|(?P<signed>[-−–+]{_TERM})")
 _SUM, _ONE_LETTER = re.compile(rf"{_TERM}(?:\s?[-−–+/·*]\s?{_TERM})+"), re.compile(r"(?<![^\W\d_])[A-Za-z]$")
 
+# The marks of notes below a table, which stand behind words.
+_OF_NOTE, _ROMAN = re.compile(r"[a-h](?:[,，]\s?[a-h])*"), re.compile(r"i{2,3}|i?[vx]i{1,3}|i[vx]|xi[vx]")
 
-def power(base: str, raised: str) -> str:
+
+def label(alt: str) -> str:
+    """Return the words that describe a picture as they stand in the text."""
+    return f"[图：{alt}]" if detect_language(alt) == "zh" else f"[Image: {alt}]"
+
+
+def power(base: str, raised: str, *, in_table: bool = False) -> str:
     """Return raised letters as they are written in a line: behind `^`, a sum in brackets; nothing if they are none."""
+    of_note = in_table and base[-3:].isalpha() and base[-3:-2] and _OF_NOTE.fullmatch(raised)
+    if of_note or (base[-1:].isalnum() and _ROMAN.fullmatch(raised)):
+        return f"^{raised}"
     by_number = base[-1:].isdecimal() or base[-1:] in ")]}"
     if not base or not (by_number or _ONE_LETTER.search(base)):
         return ""
     if _SUM.fullmatch(raised):
         return f"^({raised})"
     return f"^{raised}" if (_RAISED if by_number else _EXPONENT).fullmatch(raised) else ""
+
+
+def subscript(base: str, lowered: str) -> str:
+    """Return lowered letters that are more than one term as they are written in a line; nothing for any others."""
+    if not (base and (found := _INDEX.fullmatch(lowered))):
+        return ""
+    return f"_{lowered}" if found["signed"] else f"_({lowered})"
 
 
 def repeated_alternatives(roots: Iterable[Element]) -> frozenset[str]:

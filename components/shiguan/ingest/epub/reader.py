@@ -13,19 +13,19 @@ from shiguan.ingest.archives import SafeArchive
 from shiguan.ingest.epub.blocks import Block, note_block
 from shiguan.ingest.epub.chapter import ChapterReader
 from shiguan.ingest.epub.lists import mark_lists
-from shiguan.ingest.epub.notes import RAISED, BookFile, NoteIndex
-from shiguan.ingest.epub.package import Package, Target, read_package
+from shiguan.ingest.epub.notes import BookFile, NoteIndex
+from shiguan.ingest.epub.package import Package, Resolve, Target, read_package
 from shiguan.ingest.epub.pages import begin_pages
 from shiguan.ingest.epub.pictures import repeated_alternatives
 from shiguan.ingest.epub.roles import Roles, lists_places
 from shiguan.ingest.epub.sections import SectionTracker
-from shiguan.ingest.epub.styles import boxes_of, mark_styled, styled_classes
-from shiguan.ingest.epub.trees import Element, element_text, parse_xhtml
+from shiguan.ingest.epub.styles import Rule, mark_styled, rules_of
+from shiguan.ingest.epub.trees import Element, element_text, parse_xhtml, tokens
 from shiguan.ingest.file_types import Reports, left_out_sentence
 from shiguan.text.passages import SharedDocument
 
 _MAX_CHAPTER_BYTES = 64 * 1024 * 1024
-_LONGEST_TITLE = 500
+_LONGEST_TITLE, _MOST_HIDDEN = 500, 500
 _SHEETS, _MOST_STYLES = 20, 4 * 1024 * 1024
 _NEXT_STEP = "Get an undamaged copy of the book"
 
@@ -51,7 +51,7 @@ def page_documents(
     try:
         if not isinstance(root, Element):
             raise SourceError(name, "the page cannot be read", _NEXT_STEP)
-        _apply_own_sheets(root)
+        mark_styled(root, _own_rules(root))
         blocks = _blocks(package, [BookFile("", 0, root)], include=False)
     except SourceError as error:
         next_step = "Check that it holds text and not only scripts or pictures"
@@ -77,10 +77,15 @@ def page_documents(
 def _blocks(package: Package, files: list[BookFile], *, include: bool) -> list[Block]:
     source, warnings = package.source, package.warnings
     blocks, left = _read(package, files, include=include)
-    if not blocks and not include:
+    shown = sum(len(block.content) for block in blocks)
+    # A page that hides most of its text has a script that shows it.
+    if not include and (not blocks or (not package.spine and left["hidden text"] > max(2 * shown, _MOST_HIDDEN))):
         blocks, left = _read(package, files, include=True)
         if blocks:
-            warnings.append(f"{source}: the whole text is marked as cover, contents or the like; nothing was left out.")
+            marked = (
+                "most of its text is hidden" if shown else "the whole text is marked as cover, contents or the like"
+            )
+            warnings.append(f"{source}: {marked}; nothing was left out.")
     if not blocks:
         raise SourceError(source, "there is no text in it, perhaps only pictures", "Use an edition with text")
     package.left_out = left
@@ -90,22 +95,27 @@ def _blocks(package: Package, files: list[BookFile], *, include: bool) -> list[B
     return blocks
 
 
-def _sheets(archive: SafeArchive) -> Iterator[str]:
+def _sheets(archive: SafeArchive) -> Iterator[tuple[str, list[Rule]]]:
     for name in [name for name in archive.names if name.lower().endswith(".css")][:_SHEETS]:
         try:
-            yield archive.read(name, _MOST_STYLES).decode("utf-8", "replace")
+            yield name, rules_of(archive.read(name, _MOST_STYLES).decode("utf-8", "replace"))
         except SourceError:
             continue  # it costs a book nothing but the places of its notes
 
 
-def _apply_own_sheets(root: Element) -> None:
-    sheets = "\n".join(style.text or "" for style in root.iter("style"))
-    mark_styled(root, styled_classes(sheets, RAISED), boxes_of(sheets))
+def _own_rules(root: Element) -> list[Rule]:
+    return rules_of("\n".join(style.text or "" for style in root.iter("style")))
+
+
+def _linked(root: Element, href: str, find: Resolve) -> set[str]:
+    """Return the style sheets that a chapter links for the screen."""
+    links = (link for link in root.iter("link") if link.get("media", "all").lower() in ("", "all", "screen"))
+    linked = (link for link in links if tokens(link, "rel") == {"stylesheet"})
+    return {target.href for link in linked if (target := find(href, link.get("href", ""))) is not None}
 
 
 def _files(archive: SafeArchive, package: Package) -> Iterator[BookFile]:
-    sheets = "\n".join(_sheets(archive))
-    styled, boxes = styled_classes(sheets, RAISED), boxes_of(sheets)
+    sheets = dict(_sheets(archive))
     for position, href, linear in package.spine:
         try:
             root, problems = parse_xhtml(archive.read(href, _MAX_CHAPTER_BYTES))
@@ -118,8 +128,10 @@ def _files(archive: SafeArchive, package: Package) -> Iterator[BookFile]:
             continue
         if problems:
             package.warnings.append(f"{package.source}: `{href}` was mended: {faults}.")
-        mark_styled(root, styled, boxes)
-        _apply_own_sheets(root)
+        linked = _linked(root, href, package.find)
+        # Books have sheets for some devices beside those that all show.
+        rules = (rule for name, own in sheets.items() for rule in own if name in linked or not rule.hides)
+        mark_styled(root, [*rules, *_own_rules(root)])
         yield BookFile(href, position, root, linear, "" if problems else f"{package.cfi}/{2 * position + 2}!")
 
 

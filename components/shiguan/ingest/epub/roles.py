@@ -9,7 +9,7 @@ from pathlib import Path
 from shiguan.ingest.epub.lists import is_contents
 from shiguan.ingest.epub.notes import BookFile
 from shiguan.ingest.epub.package import Package
-from shiguan.ingest.epub.trees import BLOCK_ELEMENTS, Element, element_text, parse_xhtml, tokens
+from shiguan.ingest.epub.trees import BLOCK_ELEMENTS, UNSHOWN, Element, element_text, parse_xhtml, tokens
 from shiguan.resources import read_patterns
 
 # Roles of text that may be inside such a part, like an epigraph on a title page.
@@ -22,7 +22,6 @@ ADDED = frozenset(
     "mw-editsection inline-template noprint mathjax_preview margin-toggle sr-only visually-hidden visuallyhidden "
     "screen-reader-text".split()
 )
-_UNSHOWN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
 _CONTROLS = frozenset(("button", "select", "textarea", "input"))
 # Of these fields nobody reads the value.
 _WORDLESS = frozenset("hidden checkbox radio image file range color password".split())
@@ -88,10 +87,16 @@ class Roles:
         stated = self._targets.get((file.href, "")) or ("contents" if is_contents(file.root) else "")
         return stated or self._by_title.get(file.href, "")
 
+    def hides(self, element: Element) -> bool:
+        """Return whether an element is not shown, unless everything is to be read."""
+        return not self._include and is_hidden(element)
+
     def leaves_out(self, element: Element, href: str) -> str:
         """Return the kind of an element that is not text of the book, or nothing."""
         if element.tag == "del":
             return "deleted text"
+        if tokens(element, "class") & ADDED:
+            return "text that is not shown or not printed"
         types = tokens(element, "type", "role")
         if element.tag == "nav" and (not self._include or types & {"landmarks", "page-list"}):
             return "contents"
@@ -116,7 +121,7 @@ class Roles:
 def is_hidden(element: Element) -> bool:
     """Return whether a page says that an element is not shown, not even to one who searches it."""
     hidden = element.get("hidden", "until-found").lower() != "until-found"
-    return hidden or bool(_UNSHOWN.search(element.get("style", "")))
+    return hidden or bool(UNSHOWN.search(element.get("style", "")))
 
 
 def words_set_apart(element: Element) -> str | None:
@@ -162,15 +167,22 @@ def _is_poem(element: Element) -> bool:
 
 
 def is_data_table(table: Element) -> bool:
-    """Return whether a table has data, and is not only for layout."""
-    widest = 0
+    """Return whether a table has data, and is not only for layout, as of texts in lines side by side."""
+    widest, in_lines = 0, set[bool]()
     for node in table.iter():
         name = str(node.tag)
         if node is not table and name in _LAID_OUT:
             return False
         if name == "tr":
             widest = max(widest, len(node))
-    return widest > 1
+            cells = [cell for cell in node.iterchildren("td") if len(cell) or (cell.text or "").strip()]
+            in_lines |= {len(cells) > 1 and all(_lines(cell) > 1 for cell in cells)} if cells else set()
+    return widest > 1 and in_lines != {True}
+
+
+def _lines(cell: Element) -> int:
+    breaks = sum(1 for each in cell.iter("br") if (each.tail or "").strip())
+    return max(breaks + 1, sum(1 for each in cell.iter("p", "div") if (each.text or "").strip()))
 
 
 def _kind_by_class(element: Element) -> str:

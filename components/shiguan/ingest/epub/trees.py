@@ -291,6 +291,7 @@ def _pieces(element: Element, instead: Callable[[Element], str | None] = lambda 
 
 INLINE = frozenset("a b cite code em font i label q s small span strong time u".split())
 AS_BLOCK = re.compile(r"display\s*:\s*(?:block|flex|flow-root|grid|list-item|table)", re.IGNORECASE)
+UNSHOWN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
 # An initial beside its word.
 FLOATING = re.compile(r"float\s*:\s*(?:left|right)|position\s*:\s*absolute", re.IGNORECASE)
 

@@ -4,15 +4,17 @@ import ctypes
 import math
 import re
 from bisect import bisect_right
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from contextlib import closing
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise
 from statistics import median, mode
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pypdfium2.raw as pdfium
 
+from shiguan.ingest.epub.pictures import subscript
 from shiguan.ingest.pdf.runs import BACK, COLUMN_GAP, NO_WIDTH, RIGHT_TO_LEFT, RISE, WIDE, Run, read_runs, rows_of
 
 # A superscript after these is an exponent and not the mark of a note: 10⁶, km², x².
@@ -33,6 +35,10 @@ _LINES, _CHARACTERS, _FILLED = 3, 15, 0.75
 _ALIGNED = 0.02
 # In quarters: decimals of a turn, and how far one may slant from most; how far below a page the rest goes.
 _PLACES, _ASLANT, _BELOW = 3, 0.05, 10_000
+# White text is looked for among so many drawings; of each color, 0 to 255.
+_MOST_DRAWN, _WHITE = 200, 253
+# So many shapes with so many points each are asked for what they cut out; each text has its own.
+_MOST_CLIPS, _MOST_POINTS = 8, 64
 # Of the characters of a page so many are asked for whether their font says what they are.
 _ASKED = 400
 
@@ -57,41 +63,94 @@ class PageLines(NamedTuple):
 
     lines: list[Line]
     undefined: float
-    # The characters of the file that stand beside what is shown of the page.
-    outside: int = 0
+    # How many characters of the file nobody sees, by kind.
+    unseen: Mapping[str, int] = MappingProxyType({})
 
 
 def read_lines(page: Any) -> PageLines:
     """Read the lines of a page; two columns that the file writes row by row are read one after the other."""
-    outside = _remove_outside(page)
+    unseen = _remove_unseen(page)
     _prepare(page)
     with closing(page.get_textpage()) as text_page:
-        return _read_lines(text_page.raw)._replace(outside=outside)
+        return _read_lines(text_page.raw)._replace(unseen=unseen)
 
 
-def _remove_outside(page: Any) -> int:
+def _remove_unseen(page: Any) -> dict[str, int]:
     """
-    Remove the texts that a page is cropped by, such as printers' marks, and count their characters.
+    Remove the texts that nobody sees, and count the characters of each kind of them.
 
-    Beyond a page that is not cropped stands what a bad program did not break into lines.
+    A page, or a part of it, is cropped by them (printers' marks, the other half of a scanned sheet), or they are white
+    where nothing is drawn. Beyond a page that is not cropped stands what a bad program did not break into lines.
     """
-    shown, whole = page.get_bbox(), page.get_mediabox()
-    if page.get_cropbox(fallback_ok=False) is None or shown == whole:
-        return 0
-    left, bottom, right, top = (ctypes.c_float() for _ in range(4))
-    outside = []
-    for item in page.get_objects(filter=[pdfium.FPDF_PAGEOBJ_TEXT], max_depth=1):
-        pdfium.FPDFPageObj_GetBounds(item, left, bottom, right, top)
-        beside = left.value > shown[2] or right.value < shown[0] or bottom.value > shown[3] or top.value < shown[1]
-        if beside and top.value > bottom.value:  # spaces have no place
-            outside.append(item)
-    if not outside:
-        return 0
+    shown = page.get_bbox()
+    page.set_cropbox(-_BELOW, -_BELOW, _BELOW, _BELOW)
+    cropped = page.get_bbox() != shown  # what the page has or inherits
+    page.set_cropbox(*shown)
+    texts, others = list[Any](), list[Any]()
+    for index in range(pdfium.FPDFPage_CountObjects(page)):
+        item = pdfium.FPDFPage_GetObject(page, index)
+        is_text = pdfium.FPDFPageObj_GetType(item) == pdfium.FPDF_PAGEOBJ_TEXT
+        (texts if is_text else others).append(item)
+    drawn = [_bounds(item) for item in others if not _is_white(item)] if any(map(_is_white, texts)) else []
+    unseen: defaultdict[str, list[Any]] = defaultdict(list)
+    for item in texts:
+        box = _bounds(item)
+        if box[3] <= box[1]:  # spaces have no place
+            continue
+        if (cropped and not _meet(box, shown)) or not all(_meet(box, clip) for clip in _clips(item)):
+            unseen["text outside the page"].append(item)
+        elif _is_white(item) and len(drawn) <= _MOST_DRAWN and not any(_meet(box, other) for other in drawn):
+            unseen["white text"].append(item)
+    if not unseen:
+        return {}
     with closing(page.get_textpage()) as text_page:  # each text in UTF-16, with a NUL at its end
-        size = sum(pdfium.FPDFTextObj_GetText(item, text_page, None, 0) // 2 - 1 for item in outside)
-    for item in outside:
-        page.remove_obj(item)
-    return int(size)
+        sizes = {
+            kind: sum(pdfium.FPDFTextObj_GetText(item, text_page, None, 0) // 2 - 1 for item in some)
+            for kind, some in unseen.items()
+        }
+    for item in chain.from_iterable(unseen.values()):
+        pdfium.FPDFPage_RemoveObject(page, item)
+        pdfium.FPDFPageObj_Destroy(item)
+    return sizes
+
+
+_Box = tuple[float, float, float, float]
+
+
+def _bounds(item: Any) -> _Box:
+    left, bottom, right, top = (ctypes.c_float() for _ in range(4))
+    pdfium.FPDFPageObj_GetBounds(item, left, bottom, right, top)
+    return left.value, bottom.value, right.value, top.value
+
+
+def _meet(one: _Box, other: _Box) -> bool:
+    return one[0] <= other[2] and other[0] <= one[2] and one[1] <= other[3] and other[1] <= one[3]
+
+
+def _is_white(item: Any) -> bool:
+    """Return whether a text or a shape is filled with white, as far as one can tell."""
+    kind = pdfium.FPDFPageObj_GetType(item)
+    if kind == pdfium.FPDF_PAGEOBJ_TEXT:
+        filled = pdfium.FPDFTextObj_GetTextRenderMode(item) == pdfium.FPDF_TEXTRENDERMODE_FILL
+    else:
+        filled = kind == pdfium.FPDF_PAGEOBJ_PATH
+    color = [ctypes.c_uint() for _ in range(4)]
+    return filled and bool(pdfium.FPDFPageObj_GetFillColor(item, *color)) and min(c.value for c in color[:3]) >= _WHITE
+
+
+def _clips(item: Any) -> Iterator[_Box]:
+    """Yield the boxes around the shapes that an object is cut out by."""
+    clip = pdfium.FPDFPageObj_GetClipPath(item)
+    x, y = ctypes.c_float(), ctypes.c_float()
+    for path in range(min(pdfium.FPDFClipPath_CountPaths(clip), _MOST_CLIPS) if clip else 0):
+        points, count = [], pdfium.FPDFClipPath_CountPathSegments(clip, path)
+        for index in range(count if count <= _MOST_POINTS else 0):
+            segment = pdfium.FPDFClipPath_GetPathSegment(clip, path, index)
+            pdfium.FPDFPathSegment_GetPoint(segment, x, y)
+            points.append((x.value, y.value))
+        if points:
+            across, up = zip(*points, strict=True)
+            yield min(across), min(up), max(across), max(up)
 
 
 def _prepare(page: Any) -> None:
@@ -188,6 +247,8 @@ def _line(runs: list[Run]) -> Line:
             own = own.translate(_EXPONENTS) if exponent else f"[{own}]"
         elif text and (run.spaced or gap > _WORD_GAP * main.size):
             text += " "
+        elif run.size < _SMALL * main.size and run.base < main.base - RISE * main.size:
+            own = subscript(text, own) or own
         text += own
     left, right = min(run.left for run in runs), max(run.right for run in runs)
     return Line(text, left, right, main.base, main.size, widest > _WIDE_GAP * main.size)

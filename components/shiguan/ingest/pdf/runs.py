@@ -8,12 +8,17 @@ from dataclasses import dataclass, field
 from itertools import chain, groupby, islice, pairwise
 from statistics import median, median_low
 from typing import Any
-from unicodedata import combining
+from unicodedata import combining, normalize
 
 import pypdfium2.raw as pdfium
 
-# Presentation forms whose letters are the text.
-_LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st"}
+# Presentation forms whose letters are the text, and radicals that fonts name in place of whole characters.
+_LETTERS = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st"}
+_LETTERS |= {code: normalize("NFKC", chr(code)) for code in range(0x2F00, 0x2FD6)}
+_RADICALS = "⺎⺟⺠⻁⻄⻅⻆⻉⻋⻑⻓⻔⻘⻙⻚⻛⻜⻝⻢⻣⻤⻥⻦⻧⻨⻩⻪⻬⻮⻰⻳"
+_LETTERS |= dict(
+    zip(map(ord, _RADICALS), "兀母民虎西见角贝车長长门青韦页风飞食马骨鬼鱼鸟卤麦黄黾齐齿龙龟", strict=True)
+)
 _SPACES = frozenset((0x0, 0x9, 0xA, 0xD, 0x20, 0xA0, 0x3000))
 _LINE_HYPHEN = 2  # PDFium's code for the hyphen at the end of a line
 RIGHT_TO_LEFT = range(0x590, 0x900)
@@ -62,7 +67,7 @@ class Run:
         if raw.isascii():
             return raw
         # Characters beyond the first plane come in two halves; a half alone is nothing.
-        return raw.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").translate(_LIGATURES)
+        return raw.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").translate(_LETTERS)
 
 
 def _stretches(places: Sequence[int]) -> Iterator[tuple[int, int]]:
@@ -122,7 +127,10 @@ def _runs(text_page: Any, count: int, *, vertical: bool) -> list[Run]:
             if unit in RIGHT_TO_LEFT and not spaced and left > run.last + NO_WIDTH and _rises(run.units, unit):
                 run.rising.append(len(run.units))
         if spaced:
-            run.units.append(0x20)
+            # PDFium writes spaces of its own between characters that are spread over a line.
+            spread = run.units and _is_unspaced(run.units[-1]) and _is_unspaced(unit)
+            if not (spread and pdfium.FPDFText_IsGenerated(text_page, index - 1) == 1):
+                run.units.append(0x20)
             spaced = False
         run.last = left
         run.left = left if left < run.left else run.left  # calls would take a twentieth of the time of a page
@@ -130,6 +138,10 @@ def _runs(text_page: Any, count: int, *, vertical: bool) -> list[Run]:
         hyphen = unit == _LINE_HYPHEN and pdfium.FPDFText_IsHyphen(text_page, index) == 1
         run.units.append(0x2D if hyphen else unit)
     return runs
+
+
+def _is_unspaced(unit: int) -> bool:
+    return 0x2E80 <= unit < 0xA4D0 or 0xFF00 <= unit < 0xFF60
 
 
 def _rises(units: list[int], unit: int) -> bool:
