@@ -461,22 +461,23 @@ def unsure(query, confidence=0.2):
     ("query", "status", "absent"),
     [
         ("When did Guo Ziyi take Chang'an back?", "closest", []),
-        ("When did Zhu Yuanzhang take Chang'an back?", "not_found", [{"term": "Yuanzhang", "near": []}]),
+        ("When did Zhu Yuanzhang take Chang'an back?", "not_found", [{"term": "Zhu Yuanzhang", "near": []}]),
+        ("When was Zhu Yuanzhang's city taken back?", "not_found", [{"term": "Zhu Yuanzhang", "near": []}]),
+        ("When did Zhu Yuanzhang's Red Turbans come?", "not_found", [
+            {"term": "Zhu Yuanzhang", "near": []}, {"term": "Red Turbans", "near": []},
+        ]),
         ("When did Guo Ziyi meet the Uigur?", "closest", [{"term": "Uigur", "near": ["Uighur"]}]),
     ],
 )
 def test_a_name_that_stands_nowhere_in_the_library_is_told_and_one_that_was_misspelt_is_offered(query, status, absent):
     found = unsure(query)
-    assert (found["status"], [one for one in found["absent"] if one["term"] in ("Yuanzhang", "Uigur")]) == (
-        status,
-        absent,
-    )
+    assert (found["status"], [one for one in found["absent"] if one["term"] != "Chang'an"]) == (status, absent)
 
 
 def test_what_is_near_does_not_answer_for_a_name_that_stands_nowhere():
     found = unsure("When did Zhu Yuanzhang take Chang'an back?", confidence=0.9)
     assert found["status"] == "closest"
-    assert {"term": "Yuanzhang", "near": []} in found["absent"]
+    assert {"term": "Zhu Yuanzhang", "near": []} in found["absent"]
     assert unsure("When did Guo Ziyi meet the Uigur?", confidence=0.9)["status"] == "quoted"
 
 
@@ -521,7 +522,7 @@ def test_what_ends_a_question_first_is_answered_with_what_the_library_lacks():
     (answer,) = extractor.run([ended], query="Who was Zhu Yuanzhang?", filters=TENANT, confidence=0.0)["answers"]
     assert (answer.data, answer.meta["status"]) == ("The sources do not say this.", "not_found")
     assert (answer.meta["reason"], answer.meta["waiting"]) == ("nothing_found", 2)
-    assert [one["term"] for one in answer.meta["absent"]] == ["Zhu", "Yuanzhang"]
+    assert [one["term"] for one in answer.meta["absent"]] == ["Zhu Yuanzhang"]
 
 
 def test_a_library_in_another_language_may_have_the_name_in_another_form():
