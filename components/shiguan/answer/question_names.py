@@ -30,12 +30,13 @@ _SHORT_NAME = 2  # characters
 
 def near_names(question: str, passages: Sequence[Document]) -> list[str]:
     """
-    Suggest a name of the passages for each name of a question that no passage has.
+    Suggest a name of the passages for each name of a question that no passage has, in the question's language.
 
     Latin names are compared by their letters, names in Han characters by their sound (安路山 is 安禄山).
     """
-    pairs = _near(question, passages)
-    return [f"No passage has “{name}”. Did you mean “{other}”?" for name, other in pairs.items()]
+    in_chinese = read_text(question).language == "zh"
+    note = "没有一段提到“{}”。是否指“{}”？" if in_chinese else "No passage has “{}”. Did you mean “{}”?"
+    return [note.format(*pair) for pair in _near(question, passages).items()]
 
 
 def absent_names(

@@ -17,6 +17,16 @@ from shiguan.text.terminal import console_for_people
 from shiguan.text.terms import is_wide, size_of
 
 _VERDICT_STYLES = {"supported": "green", "partial": "yellow", "unsupported": "red", "contradicted": "bold red"}
+_RESERVATIONS = {
+    "en": {
+        "absent": "“{}” does not occur in your library.", "near": " Names that do: {}.", "comma": ", ",
+        "waiting": "The library is still being indexed: {:,} passages cannot be searched by meaning yet. Ask again later.",
+    },
+    "zh": {
+        "absent": "你的书库中没有“{}”。", "near": "相近的有：{}。", "comma": "、",
+        "waiting": "书库还在建立索引：尚有{:,}段不能按意义检索。请稍后再问。",
+    },
+}  # fmt: skip
 _MAX_QUOTE = 300
 # The sentences beside the marked one are shown where all of it stays within this size.
 _SHORT = 400
@@ -112,15 +122,17 @@ def _print_rest(console: Console, answer: dict[str, Any], renumbered: Callable[[
 
 
 def _reservations(answer: dict[str, Any]) -> Iterator[str]:
-    """Explain an unsure answer: names that are not in the library, and passages without vectors."""
+    """Explain an unsure answer, in its language: names that are not in the library, and passages without vectors."""
     if answer["status"] not in ("closest", "not_found"):
         return
-    for absent in answer["metadata"].get("absent") or ():
-        near = f" Names that do: {', '.join(absent['near'])}." if absent["near"] else ""
-        yield f"{absent['term']} does not occur in your library.{near}"
-    waiting = answer["metadata"].get("waiting")
-    if waiting and not any("have no vector yet" in warning for warning in answer["metadata"]["warnings"]):
-        yield f"The library is still being read: {waiting:,} passages are not searched by meaning yet. Ask again later."
+    metadata = answer["metadata"]
+    texts = _RESERVATIONS["zh" if metadata.get("language") == "zh" else "en"]
+    for absent in metadata.get("absent") or ():
+        near = texts["near"].format(texts["comma"].join(absent["near"])) if absent["near"] else ""
+        yield texts["absent"].format(absent["term"]) + near
+    waiting = metadata.get("waiting")
+    if waiting and not any("have no vector yet" in warning for warning in metadata["warnings"]):
+        yield texts["waiting"].format(waiting)
 
 
 def _print_citations(

@@ -110,15 +110,18 @@ def test_passages_that_are_only_the_closest_are_said_to_be_unsure_before_they_ar
 def test_a_name_that_stands_nowhere_is_told_with_the_nearest_ones(capsys, status):
     absent = [{"term": "朱元璋", "near": ["朱全忠", "朱玫"]}, {"term": "Nurhaci", "near": []}]
     out = shown(capsys, answer(status, absent=absent))
-    assert "朱元璋 does not occur in your library. Names that do: 朱全忠, 朱玫." in out
-    assert "Nurhaci does not occur in your library. simple" in out
+    assert "“朱元璋” does not occur in your library. Names that do: 朱全忠, 朱玫." in out
+    assert "“Nurhaci” does not occur in your library. simple" in out
+    out = shown(capsys, answer(status, absent=absent, language="zh", waiting=1204))
+    assert "你的书库中没有“朱元璋”。相近的有：朱全忠、朱玫。" in out
+    assert "你的书库中没有“Nurhaci”。 书库还在建立索引：尚有1,204段不能按意义检索。请稍后再问。 simple" in out
 
 
 @pytest.mark.parametrize(("status", "told"), [("closest", True), ("not_found", True), ("quoted", False)])
 def test_a_library_that_is_still_being_read_is_told_where_the_answer_is_unsure(capsys, status, told):
     out = shown(capsys, answer(status, waiting=1204))
-    assert ("The library is still being read: 1,204 passages are not searched by meaning yet." in out) is told
-    assert "still being read" not in shown(capsys, answer(status, waiting=0))
+    assert ("The library is still being indexed: 1,204 passages cannot be searched by meaning yet." in out) is told
+    assert "still being indexed" not in shown(capsys, answer(status, waiting=0))
 
 
 LONG = "The gate was locked. " + "Nobody came that night, and the lamps burnt low in the hall. " * 8
