@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from shiguan.answer.quotations import QUOTING
+from shiguan.answer.quotations import QUOTING, is_part
 from shiguan.commands.terminal import place_line, print_indented
 from shiguan.text.sentences import sentence_spans
 from shiguan.text.terminal import console_for_people
@@ -221,8 +221,15 @@ def _short(console: Console, citation: dict[str, Any]) -> Text:
     """Cut a quotation to its marked sentence, with those beside it where they are short."""
     quote, at = citation["quote"], citation["start"]
     start, end = (place - at for place in citation["sentence"])
-    before = [span for span in sentence_spans(quote) if span[1] <= start][-1:]
-    after = [span for span in sentence_spans(quote) if span[0] >= end][:1]
+    spans: list[tuple[int, int]] = []
+    for first, last in sentence_spans(quote):
+        goes_on = bool(spans) and is_part(quote[slice(*spans[-1])])
+        spans.append((spans.pop()[0] if goes_on else first, last))
+    around = [span for span in spans if span[0] < end and span[1] > start]
+    if around and size_of(quote[around[0][0] : around[-1][1]]) <= _SHORT:
+        start, end = min(start, around[0][0]), max(end, around[-1][1])
+    before = [span for span in spans if span[1] <= start][-1:]
+    after = [span for span in spans if span[0] >= end][:1]
     for first, last in [*after, *before]:
         low, high = min(start, first), max(end, last)
         # A note stays whole, and behind what it is a note on.

@@ -302,8 +302,8 @@ def test_a_quotation_does_not_end_within_a_note_that_is_short():
 
 
 @pytest.mark.parametrize(("query", "opening"), [
-    ("What is chapter 3 about?", "Several chapters may be meant; name the book or part to see one alone: "),
-    ("第三章讲什么？", "所问的可能不止一章，写明书名或部类即可只看其一："),
+    ("What is chapter 3 about?", "Several chapters may be meant; name the book or part to see one alone. "),
+    ("第三章讲什么？", "所问的可能不止一章，写明书名或部类即可只看其一。"),
 ])  # fmt: skip
 def test_of_several_chapters_that_may_be_meant_each_has_its_share_and_the_reader_is_told(query, opening):
     def chapter(book, count):
@@ -320,6 +320,42 @@ def test_of_several_chapters_that_may_be_meant_each_has_its_share_and_the_reader
     alone = run(chapter("Annals", 15), query)
     assert len(alone.meta["citations"]) == 12
     assert opening not in alone.data
+
+
+def test_a_quotation_neither_begins_nor_ends_within_a_chinese_sentence():
+    part = "节度使由父子相承，军中推立，朝廷照准，赋税留在本镇，将吏自行任命；"
+    around = "河北的惯例，当时人称之为河朔故事，朝廷无可奈何，只得事后追认。"
+    for text in (f"{around * 6}{part * 8}{around}", f"{around}{part * 8}完了。{around * 6}"):
+        at = text.index("河朔故事", 100)
+        sentence = text[at - 15 : text.index("。", at) + 1]
+        (citation,) = run([passage(text, sentence=sentence, language="zh")], "河朔故事是什么？").meta["citations"]
+        before = text[: citation["start"]]
+        assert (before[-1:] in ("", "。"), citation["quote"][-1]) == (True, "。")
+    endless = passage(part * 40, sentence=part, language="zh")
+    (citation,) = run([endless], "节度使由谁相承？").meta["citations"]
+    assert 0 < len(citation["quote"]) <= 300
+
+
+def test_of_a_chapter_the_beginning_is_quoted_and_of_what_goes_on_a_sentence_that_stands_alone():
+    chapter = {"section": ["Chapter 3"], "source_id": "a"}
+    first = "The mill was old. It had been built by the monks of Saint Lô before the great plague of the century."
+    second = "*Only in port. They sold it in the spring to the owner of the brewery beside the bridge. " + (
+        "The brewer had the wheel taken down and the race filled with the stones of the northern wall. He died."
+    )
+    endless = f"And {'on and on the river ran beside the walls of the town, ' * 20}to the sea."
+    parts = (first, second, endless)
+    found = [replace(passage(text, sentence="the", **chapter, position=at), id=str(at)) for at, text in enumerate(parts)]
+    quotes = [citation["quote"] for citation in run(found, "What is chapter 3 about?").meta["citations"]]
+    assert quotes == [first, second[second.index("The brewer") : -len(" He died.")]]
+
+
+def test_what_points_back_to_two_has_them_before_it():
+    text = "Cole wrote to Ward. Both men saw in the landscape a work of God that no city could equal. " + "It rained. " * 90
+    (citation,) = run([passage(text, sentence="Both men saw")], "What did the men see in the landscape?").meta["citations"]
+    assert citation["quote"].startswith("Cole wrote to Ward.")
+    pair = text.replace("Both men", "Both Cole and Ward")
+    (citation,) = run([passage(pair, sentence="Both Cole")], "What did the men see in the landscape?").meta["citations"]
+    assert citation["quote"].startswith("Both Cole and Ward")
 
 
 def test_a_window_goes_on_until_it_has_the_kind_of_thing_that_is_asked_for():

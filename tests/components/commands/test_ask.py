@@ -137,6 +137,14 @@ def cited(number, quote=WINDOW, **place):
     }  # fmt: skip
 
 
+def test_a_chinese_sentence_is_shown_with_all_its_parts(capsys):
+    rules = "归纳起来有三条：节度使由父子相承；赋税留在本镇；将吏自行任命。"
+    quote = f"当时人称之为河朔故事。{rules}朝廷照准。"
+    at = quote.index("赋税")
+    citation = cited(1, quote, sentence=[at, at + 7])
+    assert "归纳起来有三条：节度使由父子相承；**赋税留在本镇；**将吏自行任命。" in "".join(view(capsys, [citation]).split())
+
+
 def view(capsys, citations, *, status="quoted", text="", full=False, documents=(), **metadata):
     found = answer(status, **metadata) | {"citations": citations, "documents": list(documents)}
     with AnswerView("Who?", full=full) as opened:
