@@ -23,7 +23,7 @@ from shiguan.text.languages import fold_han
 from shiguan.text.names import written_in_han
 from shiguan.text.passages import similarity, touched_by
 from shiguan.text.places import place_of
-from shiguan.text.terms import covered, is_wide, rarity, size_of, terms
+from shiguan.text.terms import covered, fold_text, is_wide, rarity, size_of, terms
 
 logger = logging.getLogger(__name__)
 
@@ -183,6 +183,11 @@ def marked_where_read(quotation: Quotation, reading: Reading, question: str) -> 
     rows = all(" | " in one for one in (above, text[slice(*quotation.sentence)], text[slice(*surest)]))
     if rows and _share(quotation, weights, surest) < _share(quotation, weights, quotation.sentence):
         return quotation
+    if fold_text(question.strip(" ?？.。!！")) in fold_text(text[slice(*quotation.sentence)]):
+        return quotation  # it was looked for, not asked
+    follows = surest[0] >= quotation.sentence[1] and refers_back(text[slice(*surest)])
+    if _asked_thing(question) and not follows and not _share(quotation, weights, surest):
+        return quotation
     return replace(quotation, sentence=with_note(text, surest), words=tuple(_asked_words(text, surest, weights)))
 
 
@@ -333,12 +338,17 @@ def _common(first: Span, second: Span) -> int:
     return max(0, min(first[1], second[1]) - max(first[0], second[0]))
 
 
+def _asked_thing(question: str) -> str:
+    """Return the one person or thing that a question asks to introduce; "" where it asks anything else."""
+    thing = _patterns()["thing"].search(fold_han(question.strip()))
+    return next(group for group in thing.groups() if group).strip() if thing else ""
+
+
 def _introduction(question: str, documents: Sequence[Document]) -> re.Pattern[str] | None:
     """Find how passages introduce the one person or thing that a question asks to introduce, in either script."""
-    thing = _patterns()["thing"].search(fold_han(question.strip()))
-    if thing is None:
+    name = _asked_thing(question)
+    if not name:
         return None
-    name = next(group for group in thing.groups() if group).strip()
     texts = (fold_han(document.content or "") for document in documents if Passage(document).language == "zh")
     names = "|".join(map(re.escape, (name, *sorted(written_in_han(question, name, texts)))))
     return re.compile(_patterns()["introduction"].pattern.replace("NAME", f"(?:{names})"), re.IGNORECASE)

@@ -113,6 +113,22 @@ def test_the_sentence_is_marked_in_which_the_judge_is_much_surer_of_the_answer(m
     assert f"**{marked}**" in run([passage(text)]).data
 
 
+@pytest.mark.parametrize(("query", "likely", "marked"), [
+    ("Who was Guo Ziyi?", "An old enemy was hanged.", SENTENCE),  # before the sentence with the name
+    ("Who was Guo Ziyi?", "Nobody else came.", SENTENCE),  # of somebody else
+    ("Who was Guo Ziyi?", "He governed Shuofang.", "He governed Shuofang."),
+    ("Who was Guo Ziyi?", "Guo died old.", "Guo died old."),
+    ("When did Guo Ziyi win?", "Nobody else came.", "Nobody else came."),  # does not ask who he was
+    ("guo ziyi took Chang’an", "Nobody else came.", SENTENCE),  # what was typed stands there
+])  # fmt: skip
+def test_who_somebody_was_is_told_by_a_sentence_about_him(monkeypatch, query, likely, marked):
+    follows = likely if likely.startswith("He") else f"{likely} He wept."
+    text = f"An old enemy was hanged. {SENTENCE} {'' if likely.startswith('An') else follows}".strip()
+    places = ((text.index(likely), text.index(likely) + len(likely), 0.9),)
+    monkeypatch.setattr("shiguan.answer.quotations._read", lambda *_: Reading(9.0, places))
+    assert f"**{marked}**" in run([passage(text)], query).data
+
+
 @pytest.mark.parametrize(("query", "marked"), [
     ("What did Ida Lowe keep?", "Ida Lowe | 1856 | 1879"),  # the next row is another keeper's
     ("Which keeper was the last?", "Peter Voss | 1879 | 1901"),  # a row that heads the others answers nothing
