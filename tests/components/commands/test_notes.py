@@ -2,6 +2,7 @@
 
 import errno
 import json
+import re
 
 import pytest
 from tests.doubles.epub_builder import EpubBuilder, chapter
@@ -47,7 +48,8 @@ def receipt(kept):
 def test_an_answer_is_exported_in_every_form(receipt, tmp_path, shiguan):
     code, out, _ = shiguan("export", receipt)
     assert code == 0
-    assert "p. 63: “The salt monopoly was set up by Diwu Qi in 758" in out
+    assert out.count("The salt monopoly was set up by Diwu Qi in 758") == 1
+    assert re.search(r"(?m)^\[\^1\]: .*, p\. 63$", out)
     assert r"*Salt \& \<Iron\>*" in out
     for form in ("csl", "bibtex", "ris", "markdown", "docx", "annotations"):
         file = tmp_path / f"out.{form}"
