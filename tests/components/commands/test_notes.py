@@ -45,6 +45,15 @@ def receipt(kept):
     return kept / "answer.json"
 
 
+def test_a_quotation_that_is_elsewhere_is_shown_once_with_the_reason(data_dir, tmp_path, capsys):
+    draft = tmp_path / "draft.md"
+    draft.write_text("《旧唐书》 says: “The wall of the capital was pulled down in 904.”", encoding="utf-8")
+    assert main(["verify", str(draft), "--data-dir", str(data_dir), "--tenant", TENANT]) == 0
+    out = capsys.readouterr().out
+    assert out.count("The wall of the capital was pulled down in 904") == 1
+    assert "why: it is elsewhere than the text says" in out
+
+
 def test_an_answer_is_exported_in_every_form(receipt, tmp_path, shiguan):
     code, out, _ = shiguan("export", receipt)
     assert code == 0

@@ -57,12 +57,12 @@ def test_what_is_left_out_is_counted(folder, monkeypatch):
 
 
 def test_the_command_prints_the_row_of_a_date_and_the_lines_of_a_text(tmp_path, capsys):
-    table = "| Date | Event |\n|---|---|\n| 755 | An Lushan rises |\n| 757 | He is murdered |\n| 763 | The end |\n"
+    table = "| Date | Event |\n|---|---|\n| Dec 755 | An Lushan rises |\n| Jan 757 | He is murdered |\n| Jan 763 | The end |\n"
     verse = "In 756 Luoyang fell,\nand nobody came."
     folder = own_library(tmp_path, default={"a.md": f"# War\n\n{table}\n## Song\n\n{verse}\n"})
     assert main(["timeline", "--when", "756..757", "--data-dir", str(folder)]) == 0
     assert capsys.readouterr().out == (
-        "756\n  In 756 Luoyang fell,\n  and nobody came.\n  War · Song\n757\n  757 | He is murdered\n  War\n"
+        "756\n  In 756 Luoyang fell,\n  and nobody came.\n  War · Song\nJan 757\n  Jan 757 | He is murdered\n  War\n"
     )
 
 
