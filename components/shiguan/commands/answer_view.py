@@ -128,6 +128,8 @@ def _reservations(answer: dict[str, Any]) -> Iterator[str]:
     metadata = answer["metadata"]
     texts = _RESERVATIONS["zh" if metadata.get("language") == "zh" else "en"]
     for absent in metadata.get("absent") or ():
+        if absent["near"] and any(f"“{absent['term']}”" in warning for warning in metadata["warnings"]):
+            continue
         near = texts["near"].format(texts["comma"].join(absent["near"])) if absent["near"] else ""
         yield texts["absent"].format(absent["term"]) + near
     waiting = metadata.get("waiting")
@@ -210,6 +212,8 @@ def _print_quotations(
             print_indented(console, marked, 6)
         else:
             for citation in citations:
+                if citation is not citations[0]:  # what stands between them is not shown
+                    console.print()
                 print_indented(console, _short(console, citation), 6)
         console.print()
     if answer["status"] == "quoted":

@@ -137,6 +137,23 @@ def cited(number, quote=WINDOW, **place):
     }  # fmt: skip
 
 
+def test_two_places_of_one_passage_stand_apart(capsys):
+    quotes = [cited(1, "Yang Yan proposed the reform in 780."), cited(1, "The old tax was gone.", sentence=[0, 21])]
+    with AnswerView("Who?") as opened:
+        opened.show("generation_complete", answer("quoted") | {"citations": quotes})
+    out = capsys.readouterr().out
+    assert out.count("[1] 1.epub") == 1
+    assert "in 780.**\n\n      **The old tax" in out
+
+
+def test_a_misspelt_name_is_corrected_once(capsys):
+    note = "No passage has “Quequeg”. Did you mean “Queequeg”?"
+    absent = [{"term": "Quequeg", "near": ["Queequeg"]}, {"term": "Nurhaci", "near": []}]
+    out = shown(capsys, answer("closest", absent=absent, warnings=[note]))
+    assert out.count("Queequeg") == 1
+    assert "“Nurhaci” does not occur in your library." in out
+
+
 def test_a_chinese_sentence_is_shown_with_all_its_parts(capsys):
     rules = "归纳起来有三条：节度使由父子相承；赋税留在本镇；将吏自行任命。"
     quote = f"当时人称之为河朔故事。{rules}朝廷照准。"
