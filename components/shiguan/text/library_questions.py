@@ -153,7 +153,9 @@ def _in_one_language(question: str) -> str:
     if has_han(of_chapter["zh"].sub("", question)):
         return of_chapter["en"].sub(lambda found: f"第{_number(found['n'])}{_level(found['u'])}", question)
     words = {level: f" {word} " for word, level in reversed(_LEVELS.items()) if word.isascii()}
-    return of_chapter["zh"].sub(lambda found: f"{words[_level(found['u'] or '卷')]}{_number(found['n'] or found['m'])} ", question)
+    return of_chapter["zh"].sub(
+        lambda found: f"{words[_level(found['u'] or '卷')]}{_number(found['n'] or found['m'])} ", question
+    )
 
 
 def _level(word: str) -> str:

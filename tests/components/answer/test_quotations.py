@@ -360,14 +360,21 @@ def test_of_a_chapter_the_beginning_is_quoted_and_of_what_goes_on_a_sentence_tha
     )
     endless = f"And {'on and on the river ran beside the walls of the town, ' * 20}to the sea."
     parts = (first, second, endless)
-    found = [replace(passage(text, sentence="the", **chapter, position=at), id=str(at)) for at, text in enumerate(parts)]
+    found = [
+        replace(passage(text, sentence="the", **chapter, position=at), id=str(at)) for at, text in enumerate(parts)
+    ]
     quotes = [citation["quote"] for citation in run(found, "What is chapter 3 about?").meta["citations"]]
     assert quotes == [first, second[second.index("The brewer") : -len(" He died.")]]
 
 
 def test_what_points_back_to_two_has_them_before_it():
-    text = "Cole wrote to Ward. Both men saw in the landscape a work of God that no city could equal. " + "It rained. " * 90
-    (citation,) = run([passage(text, sentence="Both men saw")], "What did the men see in the landscape?").meta["citations"]
+    text = (
+        "Cole wrote to Ward. Both men saw in the landscape a work of God that no city could equal. "
+        + "It rained. " * 90
+    )
+    (citation,) = run([passage(text, sentence="Both men saw")], "What did the men see in the landscape?").meta[
+        "citations"
+    ]
     assert citation["quote"].startswith("Cole wrote to Ward.")
     pair = text.replace("Both men", "Both Cole and Ward")
     (citation,) = run([passage(pair, sentence="Both Cole")], "What did the men see in the landscape?").meta["citations"]
@@ -515,9 +522,14 @@ def unsure(query, confidence=0.2):
         ("When did Guo Ziyi take Chang'an back?", "closest", []),
         ("When did Zhu Yuanzhang take Chang'an back?", "not_found", [{"term": "Zhu Yuanzhang", "near": []}]),
         ("When was Zhu Yuanzhang's city taken back?", "not_found", [{"term": "Zhu Yuanzhang", "near": []}]),
-        ("When did Zhu Yuanzhang's Red Turbans come?", "not_found", [
-            {"term": "Zhu Yuanzhang", "near": []}, {"term": "Red Turbans", "near": []},
-        ]),
+        (
+            "When did Zhu Yuanzhang's Red Turbans come?",
+            "not_found",
+            [
+                {"term": "Zhu Yuanzhang", "near": []},
+                {"term": "Red Turbans", "near": []},
+            ],
+        ),
         ("When did Guo Ziyi meet the Uigur?", "closest", [{"term": "Uigur", "near": ["Uighur"]}]),
     ],
 )

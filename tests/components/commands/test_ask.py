@@ -159,7 +159,9 @@ def test_a_chinese_sentence_is_shown_with_all_its_parts(capsys):
     quote = f"当时人称之为河朔故事。{rules}朝廷照准。"
     at = quote.index("赋税")
     citation = cited(1, quote, sentence=[at, at + 7])
-    assert "归纳起来有三条：节度使由父子相承；**赋税留在本镇；**将吏自行任命。" in "".join(view(capsys, [citation]).split())
+    assert "归纳起来有三条：节度使由父子相承；**赋税留在本镇；**将吏自行任命。" in "".join(
+        view(capsys, [citation]).split()
+    )
 
 
 def view(capsys, citations, *, status="quoted", text="", full=False, documents=(), **metadata):

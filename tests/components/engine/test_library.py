@@ -207,7 +207,9 @@ def test_a_chapter_of_many_headings_limits_a_question_like_any_other(quick, tmp_
     assert quick.stores["parents"].count_documents_by_filter(of_tenant("a", day)) == 1
 
 
-NUMBERED = "# Salt\n\n## 1 Wells\n\nA.\n\n### 一、盐井\n\nB.\n\n### 二、盐官\n\nC.\n\n## 2 Roads\n\nD.\n\n### 一、驿路\n\nE."
+NUMBERED = (
+    "# Salt\n\n## 1 Wells\n\nA.\n\n### 一、盐井\n\nB.\n\n### 二、盐官\n\nC.\n\n## 2 Roads\n\nD.\n\n### 一、驿路\n\nE."
+)
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,12 @@ def test_a_row_of_a_table_is_not_divided_within_a_cell_at_a_semicolon():
 
 @pytest.mark.parametrize(
     "caption",
-    ["Table 1. The three commands of An Lushan.", "FIGURE II. A canal lock.", "Map 3.2. The Yangzi in 780.", "Chapter 4. The Counterpane."],
+    [
+        "Table 1. The three commands of An Lushan.",
+        "FIGURE II. A canal lock.",
+        "Map 3.2. The Yangzi in 780.",
+        "Chapter 4. The Counterpane.",
+    ],
 )
 def test_the_number_of_a_caption_belongs_to_it(caption):
     assert sentences(f"{caption} It is not to scale.") == [caption, "It is not to scale."]
