@@ -270,7 +270,7 @@ class CitationExtractor:
 
 
 def _chapter_outline(documents: Sequence[Document], chapter: AskedChapter) -> list[Quotation]:
-    """Quote the beginning under each heading of a chapter, or sentences of each passage; of several chapters each alike."""
+    """Quote the beginning under each heading of a chapter, or a place of each passage; of several chapters alike."""
     inside = [one for one in documents if chapter.contains(one.meta)]
     inside.sort(key=lambda one: (str(one.meta.get("source_id")), int(one.meta.get("position") or 0)))
     headed: dict[Any, Document] = {}
@@ -293,9 +293,9 @@ def _telling(text: str, headings: Sequence[str], *, begins: bool) -> Span | None
         spans = [span for span in spans if not refers_back(text[slice(*span)])] or spans
     for start, end in spans:
         if _TELLING <= size_of(text[start:end]) <= LONGEST:
-            end = next(last for first, last in spans if first >= start and not is_part(text[first:last]))
-            whole = (spans[0][0], end) if begins and size_of(text[spans[0][0] : end]) <= LONGEST else (start, end)
-            return with_note(text, whole)
+            last = next((b for a, b in spans if a >= start and not is_part(text[a:b])), end)
+            first = spans[0][0] if begins and size_of(text[spans[0][0] : last]) <= LONGEST else start
+            return with_note(text, (first, last))
     return with_note(text, spans[0]) if spans and (begins or size_of(text[slice(*spans[0])]) <= LONGEST) else None
 
 

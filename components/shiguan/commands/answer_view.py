@@ -20,7 +20,8 @@ _VERDICT_STYLES = {"supported": "green", "partial": "yellow", "unsupported": "re
 _RESERVATIONS = {
     "en": {
         "absent": "“{}” does not occur in your library.", "near": " Names that do: {}.", "comma": ", ",
-        "waiting": "The library is still being indexed: {:,} passages cannot be searched by meaning yet. Ask again later.",
+        "waiting": "The library is still being indexed: {:,} passages cannot be searched by meaning yet. "
+        "Ask again later.",
     },
     "zh": {
         "absent": "你的书库中没有“{}”。", "near": "相近的有：{}。", "comma": "、",

@@ -16,8 +16,8 @@ from shiguan.text.quantities import numeral, quantities
 _LONGEST = 200
 # Words for the same level of a book in either language.
 _LEVELS = {
-    "chapter": "章", "chap": "章", "ch": "章", "lecture": "章", "回": "章", "讲": "章", "part": "部", "编": "部", "section": "节",
-    "book": "卷", "volume": "卷",
+    "chapter": "章", "chap": "章", "ch": "章", "lecture": "章", "回": "章", "讲": "章", "part": "部", "编": "部",
+    "section": "节", "book": "卷", "volume": "卷",
 }  # fmt: skip
 _HEADING = re.compile(
     r"(?:(?P<u>chapter|part|section|book|volume|canto|act|letter|lecture)\s+)?(?P<n>\d{1,3}|[ivxlc]{1,8}(?=[.:)\s—–-]|$)|(?<=\s)[a-z]{3,12})"
@@ -146,16 +146,19 @@ def _matched(kind: str, question: str) -> re.Match[str] | None:
 
 
 def _in_one_language(question: str) -> str:
-    """Write the number of a chapter in the language of the question around it: `Chapter 2 讲什么`, `what is 第二章 about`."""
+    """Write a chapter's number in the language around it: `Chapter 2 讲什么`, `what is 第二章 about`."""
     if len(question) > _LONGEST:
         return question
-    question, of_chapter = fold_han(question), _phrases()["numbered"]
-    if has_han(of_chapter["zh"].sub("", question)):
-        return of_chapter["en"].sub(lambda found: f"第{_number(found['n'])}{_level(found['u'])}", question)
+    question, english, chinese = fold_han(question), _numbered("en"), _numbered("zh")
+    if has_han(chinese.sub("", question)):
+        return english.sub(lambda found: f"第{_number(found['n'])}{_level(found['u'])}", question)
     words = {level: f" {word} " for word, level in reversed(_LEVELS.items()) if word.isascii()}
-    return of_chapter["zh"].sub(
-        lambda found: f"{words[_level(found['u'] or '卷')]}{_number(found['n'] or found['m'])} ", question
-    )
+    return chinese.sub(lambda one: f"{words[_level(one['u'] or '卷')]}{_number(one['n'] or one['m'])} ", question)
+
+
+def _numbered(language: str) -> re.Pattern[str]:
+    found: re.Pattern[str] = _phrases()["numbered"][language]
+    return found
 
 
 def _level(word: str) -> str:

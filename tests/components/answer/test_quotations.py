@@ -355,8 +355,9 @@ def test_a_quotation_neither_begins_nor_ends_within_a_chinese_sentence():
 def test_of_a_chapter_the_beginning_is_quoted_and_of_what_goes_on_a_sentence_that_stands_alone():
     chapter = {"section": ["Chapter 3"], "source_id": "a"}
     first = "The mill was old. It had been built by the monks of Saint Lô before the great plague of the century."
-    second = "*Only in port. They sold it in the spring to the owner of the brewery beside the bridge. " + (
-        "The brewer had the wheel taken down and the race filled with the stones of the northern wall. He died."
+    alone = "The brewer had the wheel taken down and the race filled with the stones of the northern wall."
+    second = (
+        f"*Only in port. They sold it in the spring to the owner of the brewery beside the bridge. {alone} He died."
     )
     endless = f"And {'on and on the river ran beside the walls of the town, ' * 20}to the sea."
     parts = (first, second, endless)
@@ -364,7 +365,7 @@ def test_of_a_chapter_the_beginning_is_quoted_and_of_what_goes_on_a_sentence_tha
         replace(passage(text, sentence="the", **chapter, position=at), id=str(at)) for at, text in enumerate(parts)
     ]
     quotes = [citation["quote"] for citation in run(found, "What is chapter 3 about?").meta["citations"]]
-    assert quotes == [first, second[second.index("The brewer") : -len(" He died.")]]
+    assert quotes == [first, alone]
 
 
 def test_what_points_back_to_two_has_them_before_it():
