@@ -25,6 +25,7 @@ const SENTENCES = [
   [/^there is no such source$/u, "没有这一段"],
   [/^no passage has (.+)$/u, "原文都没有：$1"],
   [/^the passage has (.+) where the answer has (.+)$/u, "原文作$1，答案作$2"],
+  [/^the passage has (.+) where the text has (.+)$/u, "原文作$1，此文作$2"],
   [/^the passage has (.+)$/u, "原文作$1"],
   [/^another number: (.+)$/u, "数目不同：$1"],
   [/^the passages are in another language, so only its numbers could be compared$/u, "原文是另一种语言，只比较了数字"],

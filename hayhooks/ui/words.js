@@ -85,7 +85,7 @@ const ZH = {
   promise: { simple: "调用模型至多一次", advanced: "至多六次；比较多段", precise: "至多六次；只留有据的", agent: "多次；逐步查找" },
   stage: { query_rewritten: "检索中", documents_retrieved: "读了{0}段", generation_start: "作答中" },
   verdict: { supported: "有据", partial: "部分有据", unsupported: "无据", contradicted: "与原文相反", quoted: "引文", closest: "相近" },
-  status: { not_found: "没有找到", refused: "拒绝回答", recalled: "来自此前的对话", unsearched: "未检索即回答", quoted: "最接近的原文", closest: "没有哪一段确实回答了这个问题，以下是最接近的。" },
+  status: { not_found: "没有找到", refused: "拒绝回答", recalled: "来自此前的对话", unsearched: "未检索即回答", quoted: "最接近的原文", closest: "没有哪一段明确回答这个问题，最接近的如下。" },
   cause: {
     noModel: "未配置语言模型，故只引原文，不另作陈述；是否回答了问题，请自行判断。",
     unreached: "语言模型没有响应，故只引原文，不另作陈述；是否回答了问题，请自行判断。",

@@ -142,7 +142,7 @@ def conversation(text):
 
 
 def notes(text):
-    docx_with_footnotes("T", [(text, False)], dict.fromkeys(range(1, text.count("[") + 1), "Note."), "s")
+    docx_with_footnotes("T", [(text, None)], dict.fromkeys(range(1, text.count("[") + 1), "Note."), "s")
 
 
 CASES = {

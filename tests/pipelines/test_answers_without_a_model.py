@@ -74,7 +74,7 @@ def test_each_cause_has_its_own_true_sentence_in_two_languages(cause, library, m
 
 # -- a bilingual library whose closest passages are in the other language ----------------------------------------------
 
-DOUBT = {"en": "No passage clearly answers this question.", "zh": "没有哪一段确实回答了这个问题。"}
+DOUBT = {"en": "No passage clearly answers this question.", "zh": "没有哪一段明确回答这个问题。"}
 
 
 @pytest.fixture(scope="module")

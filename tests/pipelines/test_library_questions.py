@@ -26,13 +26,13 @@ In the spring his men burnt the office at Puzhou. The officer was drowned.
 
 ### The pardon
 
-The court offered him a post in the guard, which he refused. His deputy was angry.
+He waited. The court offered him a post in the guard, which he refused. His deputy was angry.
 """
 SECRET = "---\ntitle: Secret\nauthor: Wei Zheng\n---\n# Secret\n\n## Chapter 2. Of tenant b\n\nNobody else reads this."
 OUTLINE = [
     "Wang Xianzhi dealt in salt without a licence and fled to the marshes.",
     "In the spring his men burnt the office at Puzhou.",
-    "The court offered him a post in the guard, which he refused.",
+    "He waited. The court offered him a post in the guard, which he refused.",
 ]
 
 
@@ -73,11 +73,11 @@ def test_who_wrote_a_book_is_what_its_file_says_of_the_asking_tenants_books(ask,
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_chapter_is_shown_by_the_first_sentence_under_each_heading(ask, mode):
+def test_a_chapter_is_shown_by_the_beginning_under_each_heading(ask, mode):
     answer = ask(mode, "Summarise chapter 2")
     assert answer["status"] == "quoted"
     assert [citation["quote"] for citation in answer["citations"]] == OUTLINE
-    assert answer["answer"].startswith("The first sentence under each heading of the chapter")
+    assert answer["answer"].startswith("The beginning under each heading of the chapter")
 
 
 def test_a_chapter_is_never_another_tenants(ask):
@@ -88,7 +88,7 @@ def test_a_chapter_is_never_another_tenants(ask):
 @pytest.mark.parametrize("question", ["Summarise chapter 7", "Summarise chapter 2 of The Annals"])
 def test_a_chapter_that_is_not_there_is_not_replaced_by_another(ask, question):
     answer = ask("simple", question)
-    assert "first sentence" not in answer["answer"]
+    assert "beginning under" not in answer["answer"]
 
 
 @pytest.mark.parametrize("mode", ["simple", "precise"])

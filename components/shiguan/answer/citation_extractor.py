@@ -1,6 +1,8 @@
 """Turns replies into answers whose every claim is tied to a passage and checked against it."""
 
+from collections.abc import Sequence
 from functools import partial, wraps
+from itertools import groupby
 from typing import Any
 
 from haystack import Document, GeneratedAnswer, component
@@ -10,7 +12,17 @@ from haystack.document_stores.types import DocumentStore
 
 from shiguan.answer.answerability_gate import CLOSEST_BELOW, NOTHING_BELOW, read_probability
 from shiguan.answer.question_names import absent_names
-from shiguan.answer.quotations import chapter_outline, judged_quotations, tells_no_origin, write_quotations
+from shiguan.answer.quotations import (
+    LONGEST,
+    Quotation,
+    Span,
+    is_part,
+    judged_quotations,
+    refers_back,
+    tells_no_origin,
+    with_note,
+    write_quotations,
+)
 from shiguan.claims.answer_check import AnswerCheck, answer_check
 from shiguan.claims.checker import numbered_passages
 from shiguan.claims.citations import citations_of, verdicts_by_sentence
@@ -20,13 +32,16 @@ from shiguan.llm.calls import Outcome, no_answer_error
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.llm.run import check_in_thread, current_run
 from shiguan.llm.source_blocks import neutral_text
-from shiguan.reading.question import read_question
+from shiguan.reading.question import AskedChapter, read_question
 from shiguan.reading.text import read_text
 from shiguan.resources import read_texts
 from shiguan.tenants import LibraryStore
+from shiguan.text.terms import size_of
 
 _COPIED = ("model", "usage", "finish_reason", "prompt", "prompt_hash", "prompt_layers", "prompt_rendered", "grounding")
 _LONGEST_RECALLED = 600
+# An outline of a chapter with fewer headings quotes each passage, and at most so many; shorter sentences tell little.
+_FEWEST_HEADINGS, _LONGEST_OUTLINE, _TELLING = 3, 12, 60
 
 
 @component
@@ -46,7 +61,7 @@ class CitationExtractor:
     Without a reply, because there is no model, none could be reached, its key was refused or the budget is spent, the
     answer says so and is up to three quotations, status `quoted`: windows of whole sentences around what is closest to
     the question, word for word, in the order of the retrieval; a passage that introduces the person or thing asked
-    about comes first. Of a chapter that is to be summed up, the first sentence under each heading is quoted. They are
+    about comes first. Of a chapter that is to be summed up, the beginning under each heading is quoted. They are
     citations with the verdict `quoted`, the closest `sentence` and the question's `words`
     in it as places in the stored parent. Where it is doubtful that they answer, or a name of the question occurs
     nowhere in the library, the status is `closest`; where both hold, or nothing is near, it is `not_found`. Both say
@@ -229,7 +244,7 @@ class CitationExtractor:
             found.sort(key=lambda document: -(document.score or 0.0))
         if outcome.kind in ("unanswered", "not_found"):
             chapter = read_question(query).chapter
-            outline = chapter_outline(found, chapter) if chapter is not None else []
+            outline = _chapter_outline(found, chapter) if chapter is not None else []
             judged = judged_quotations(found, query) if outcome.kind == "unanswered" and not outline else []
             if confidence is not None:
                 odds = [odds for _, odds in judged if odds is not None]
@@ -251,6 +266,36 @@ class CitationExtractor:
         else:
             text = _recalled(outcome.texts, language) if outcome.kind == "recalled" else " ".join(outcome.texts)
         return GeneratedAnswer(data=text, query=query, documents=found, meta=meta)
+
+
+def _chapter_outline(documents: Sequence[Document], chapter: AskedChapter) -> list[Quotation]:
+    """Quote the beginning under each heading of a chapter, or a place of each passage; of several chapters alike."""
+    inside = [one for one in documents if chapter.contains(one.meta)]
+    inside.sort(key=lambda one: (str(one.meta.get("source_id")), int(one.meta.get("position") or 0)))
+    headed: dict[Any, Document] = {}
+    for document in inside:
+        headed.setdefault((document.meta.get("source_id"), *document.meta["section"]), document)
+    chosen = list(headed.values()) if len(headed) >= _FEWEST_HEADINGS else inside
+    chapters = [list(own) for _, own in groupby(chosen, key=lambda one: chapter.place(one.meta))][:_LONGEST_OUTLINE]
+    found = []
+    for document in [one for own in chapters for one in own[: _LONGEST_OUTLINE // len(chapters)]]:
+        begins = any(document is one for one in headed.values())
+        if window := _telling(document.content or "", document.meta["section"], begins=begins):
+            found.append(Quotation(document, window, window))
+    return found
+
+
+def _telling(text: str, headings: Sequence[str], *, begins: bool) -> Span | None:
+    """Find where a passage begins, up to a sentence that tells something; one that goes on begins at a new thought."""
+    spans = [span for span in read_text(text).sentences if text[slice(*span)].strip("# \n") not in headings]
+    if not begins:
+        spans = [span for span in spans if not refers_back(text[slice(*span)])] or spans
+    for start, end in spans:
+        if _TELLING <= size_of(text[start:end]) <= LONGEST:
+            last = next((b for a, b in spans if a >= start and not is_part(text[a:b])), end)
+            first = spans[0][0] if begins and size_of(text[spans[0][0] : last]) <= LONGEST else start
+            return with_note(text, (first, last))
+    return with_note(text, spans[0]) if spans and (begins or size_of(text[slice(*spans[0])]) <= LONGEST) else None
 
 
 def _reason() -> str:

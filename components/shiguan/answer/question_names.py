@@ -13,7 +13,7 @@ from shiguan.reading.text import read_text
 from shiguan.tenants import TermStore
 from shiguan.text.dictionary import dictionary_words
 from shiguan.text.languages import fold_han, has_han
-from shiguan.text.name_forms import capitalised_words, foreign_names, han_names
+from shiguan.text.name_forms import capitalised_words, foreign_names, han_names, names_of
 from shiguan.text.names import reading
 from shiguan.text.terms import terms
 
@@ -29,8 +29,9 @@ _SHORT_NAME = 2  # characters
 
 def near_names(question: str, passages: Sequence[Document]) -> list[str]:
     """Suggest a name of the passages, alike in letters or in sound, for each name of a question that no passage has."""
-    pairs = _near(question, passages)
-    return [f"No passage has “{name}”. Did you mean “{other}”?" for name, other in pairs.items()]
+    in_chinese = read_text(question).language == "zh"
+    note = "没有一段提到“{}”。是否指“{}”？" if in_chinese else "No passage has “{}”. Did you mean “{}”?"
+    return [note.format(*pair) for pair in _near(question, passages).items()]
 
 
 def absent_names(
@@ -54,7 +55,15 @@ def absent_names(
     known = set[str]().union(*(store.known_terms(asked, each, filters) for each in searched)) if names else set()
     missing = [name for name, own in names.items() if known.isdisjoint(own)]
     near = _near(question, passages) if missing else {}
-    return [{"term": name, "near": [near[name]] if name in near else []} for name in missing]
+    told = dict.fromkeys(name if name in near else _whole_name(name, question) for name in missing)
+    return [{"term": name, "near": [near[name]] if name in near else []} for name in told]
+
+
+def _whole_name(word: str, question: str) -> str:
+    """Return the whole name that a word is part of: Samuel Ward for Ward, and for Ward's."""
+    parts = (part for name in names_of(question) for part in re.split(r"(?<=['’]s) ", name))
+    whole = next((part for part in parts if word in part.split(" ")), word)
+    return re.sub(r"['’]s$", "", whole)
 
 
 def _names_by_terms(question: str) -> dict[str, list[str]]:

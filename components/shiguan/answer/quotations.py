@@ -5,7 +5,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +16,14 @@ from shiguan.errors import ModelMissingError
 from shiguan.llm.source_blocks import neutral_attribute
 from shiguan.models.judge import JUDGED, Reading, judge
 from shiguan.reading.passage import MOST_QUOTED, Passage
-from shiguan.reading.question import AskedChapter, Question, read_question
+from shiguan.reading.question import Question, read_question
 from shiguan.reading.text import Text, note_spans, read_text
 from shiguan.resources import read_patterns
 from shiguan.text.languages import fold_han
 from shiguan.text.names import written_in_han
 from shiguan.text.passages import similarity, touched_by
 from shiguan.text.places import place_of
-from shiguan.text.terms import covered, is_wide, rarity, size_of, terms
+from shiguan.text.terms import covered, fold_text, is_wide, rarity, size_of, terms
 
 logger = logging.getLogger(__name__)
 
@@ -45,15 +44,13 @@ _SURER = 0.3
 _SAME = 0.5
 
 # A window has at least two sentences and stops at four that have the kind of thing that is asked for; short sentences
-# (dialogue, verse, table rows) are added up to `_SHORT` characters of Latin text, none beyond `_LONGEST`.
-_FEWEST, _SENTENCES, _SHORT, _LONGEST = 2, 4, 400, 900
+# (dialogue, verse, table rows) are added up to `_SHORT` characters of Latin text, none beyond `LONGEST`.
+_FEWEST, _SENTENCES, _SHORT, LONGEST = 2, 4, 400, 900
 # The kinds of answer that a sentence shows by itself, how many sentences from the closest one it may be, and how much
 # of the share of the question's words each sentence of that distance costs.
 _SHOWN, _REACH, _AWAY = ("time", "number", "reason"), 6, 0.1
 # The weight that words of the question keep which the passage's headings have: every sentence below is about them.
 _TOPIC = 0.1
-# An outline of a chapter with fewer headings quotes each passage, and at most so many; shorter sentences tell little.
-_FEWEST_HEADINGS, _LONGEST_OUTLINE, _TELLING = 3, 12, 60
 # The name of a picture, the place of a note, the work that is quoted, an address; a heading or a caption, which ends
 # without a stop: such lines answer only where nothing else does. A list item, a table row and verse are not among them.
 _APART = re.compile(
@@ -178,27 +175,12 @@ def marked_where_read(quotation: Quotation, reading: Reading, question: str) -> 
     rows = all(" | " in one for one in (above, text[slice(*quotation.sentence)], text[slice(*surest)]))
     if rows and _share(quotation, weights, surest) < _share(quotation, weights, quotation.sentence):
         return quotation
-    return replace(quotation, sentence=_with_note(text, surest), words=tuple(_asked_words(text, surest, weights)))
-
-
-def chapter_outline(documents: Sequence[Document], chapter: AskedChapter) -> list[Quotation]:
-    """Quote the first sentence under each heading of a chapter, or of each passage; of several chapters each alike."""
-    inside = [one for one in documents if chapter.contains(one.meta)]
-    inside.sort(key=lambda one: (str(one.meta.get("source_id")), int(one.meta.get("position") or 0)))
-    headed: dict[Any, Document] = {}
-    for document in inside:
-        headed.setdefault((document.meta.get("source_id"), *document.meta["section"]), document)
-    chosen = list(headed.values()) if len(headed) >= _FEWEST_HEADINGS else inside
-    chapters = [list(own) for _, own in groupby(chosen, key=lambda one: chapter.place(one.meta))][:_LONGEST_OUTLINE]
-    found = []
-    for document in [one for own in chapters for one in own[: _LONGEST_OUTLINE // len(chapters)]]:
-        text, headings = document.content or "", document.meta["section"]
-        spans = [span for span in read_text(text).sentences if text[slice(*span)].strip("# \n") not in headings]
-        if spans:
-            first = next((span for span in spans if size_of(text[slice(*span)]) >= _TELLING), spans[0])
-            first = _with_note(text, first)
-            found.append(Quotation(document, first, first))
-    return found
+    if fold_text(question.strip(" ?？.。!！")) in fold_text(text[slice(*quotation.sentence)]):
+        return quotation  # it was looked for, not asked
+    follows = surest[0] >= quotation.sentence[1] and refers_back(text[slice(*surest)])
+    if _asked_thing(question) and not follows and not _share(quotation, weights, surest):
+        return quotation
+    return replace(quotation, sentence=with_note(text, surest), words=tuple(_asked_words(text, surest, weights)))
 
 
 def _weights_in(language: str, asked: Question) -> dict[str, float]:
@@ -251,24 +233,36 @@ def _quotation(
             sides = [first - 1]
         sides = [at for at in sides if at in free]
         enough = count >= _SENTENCES and size >= _SHORT and not within
-        if not sides or size >= _LONGEST:
+        if not sides or size >= LONGEST:
             break
         answers = enough and first <= marked <= last and all(asked.answered_by(window, one) for one in asked.shapes)
         if answers and asked.shapes:
             break
-        if count >= _FEWEST and size + size_of(texts[sides[0]]) > _LONGEST:
+        if count >= _FEWEST and size + size_of(texts[sides[0]]) > LONGEST:
             break
         first, last = min(first, sides[0]), max(last, sides[0])
     marked = min(max(marked, first), last)
+    first = next((at for at in range(first, marked + 1) if not (at and is_part(texts[at - 1]))), first)
+    last = next((at for at in range(last, marked - 1, -1) if not is_part(texts[at])), last)
     # A note on what is too long to be quoted is left out with it.
     while 0 < first < marked and patterns["in_brackets"].match(text, sentences[first][0], sentences[marked][0]):
         first += 1
     words = tuple(_asked_words(text, sentences[marked], weights))
-    whole = _with_note(text, (sentences[first][0], sentences[last][1]))
-    return Quotation(document, whole, _with_note(text, sentences[marked]), words)
+    whole = with_note(text, (sentences[first][0], sentences[last][1]))
+    return Quotation(document, whole, with_note(text, sentences[marked]), words)
 
 
-def _with_note(text: str, span: Span) -> Span:
+def is_part(sentence: str) -> bool:
+    """Return whether a Chinese sentence goes on behind one of its parts."""
+    return sentence.endswith(("；", ";")) and is_wide(sentence[-2:-1] or " ")
+
+
+def refers_back(sentence: str) -> bool:
+    """Return whether a sentence begins with what another one told, or is a note below the text: *Only in port."""
+    return bool(_patterns()["points_back"].match(sentence) or re.match(r"\*[^\s*]", sentence))
+
+
+def with_note(text: str, span: Span) -> Span:
     """Add to whole sentences the rest of a note that begins in them, where that is short."""
     start, end = span
     closed = next((b for a, b in note_spans(text) if start <= a < end < b), end)
@@ -327,12 +321,17 @@ def _common(first: Span, second: Span) -> int:
     return max(0, min(first[1], second[1]) - max(first[0], second[0]))
 
 
+def _asked_thing(question: str) -> str:
+    """Return the one person or thing that a question asks to introduce; "" where it asks anything else."""
+    thing = _patterns()["thing"].search(fold_han(question.strip()))
+    return next(group for group in thing.groups() if group).strip() if thing else ""
+
+
 def _introduction(question: str, documents: Sequence[Document]) -> re.Pattern[str] | None:
     """Find how passages introduce the one person or thing that a question asks to introduce, in either script."""
-    thing = _patterns()["thing"].search(fold_han(question.strip()))
-    if thing is None:
+    name = _asked_thing(question)
+    if not name:
         return None
-    name = next(group for group in thing.groups() if group).strip()
     texts = (fold_han(document.content or "") for document in documents if Passage(document).language == "zh")
     names = "|".join(map(re.escape, (name, *sorted(written_in_han(question, name, texts)))))
     return re.compile(_patterns()["introduction"].pattern.replace("NAME", f"(?:{names})"), re.IGNORECASE)

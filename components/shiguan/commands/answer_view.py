@@ -10,13 +10,24 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from shiguan.answer.quotations import QUOTING
+from shiguan.answer.quotations import QUOTING, is_part
 from shiguan.commands.terminal import place_line, print_indented
 from shiguan.text.sentences import sentence_spans
 from shiguan.text.terminal import console_for_people
 from shiguan.text.terms import is_wide, size_of
 
 _VERDICT_STYLES = {"supported": "green", "partial": "yellow", "unsupported": "red", "contradicted": "bold red"}
+_RESERVATIONS = {
+    "en": {
+        "absent": "“{}” does not occur in your library.", "near": " Names that do: {}.", "comma": ", ",
+        "waiting": "The library is still being indexed: {:,} passages cannot be searched by meaning yet. "
+        "Ask again later.",
+    },
+    "zh": {
+        "absent": "你的书库中没有“{}”。", "near": "相近的有：{}。", "comma": "、",
+        "waiting": "书库还在建立索引：尚有{:,}段不能按意义检索。请稍后再问。",
+    },
+}  # fmt: skip
 _MAX_QUOTE = 300
 # The sentences beside the marked one are shown where all of it stays within this size.
 _SHORT = 400
@@ -108,15 +119,19 @@ def _print_rest(console: Console, answer: dict[str, Any], renumbered: Callable[[
 
 
 def _reservations(answer: dict[str, Any]) -> Iterator[str]:
-    """Explain an unsure answer: names that are not in the library, and passages without vectors."""
+    """Explain an unsure answer, in its language: names that are not in the library, and passages without vectors."""
     if answer["status"] not in ("closest", "not_found"):
         return
-    for absent in answer["metadata"].get("absent") or ():
-        near = f" Names that do: {', '.join(absent['near'])}." if absent["near"] else ""
-        yield f"{absent['term']} does not occur in your library.{near}"
-    waiting = answer["metadata"].get("waiting")
-    if waiting and not any("have no vector yet" in warning for warning in answer["metadata"]["warnings"]):
-        yield f"The library is still being read: {waiting:,} passages are not searched by meaning yet. Ask again later."
+    metadata = answer["metadata"]
+    texts = _RESERVATIONS["zh" if metadata.get("language") == "zh" else "en"]
+    for absent in metadata.get("absent") or ():
+        if absent["near"] and any(f"“{absent['term']}”" in warning for warning in metadata["warnings"]):
+            continue
+        near = texts["near"].format(texts["comma"].join(absent["near"])) if absent["near"] else ""
+        yield texts["absent"].format(absent["term"]) + near
+    waiting = metadata.get("waiting")
+    if waiting and not any("have no vector yet" in warning for warning in metadata["warnings"]):
+        yield texts["waiting"].format(waiting)
 
 
 def _print_citations(
@@ -194,6 +209,8 @@ def _print_quotations(
             print_indented(console, marked, 6)
         else:
             for citation in citations:
+                if citation is not citations[0]:  # what stands between them is not shown
+                    console.print()
                 print_indented(console, _short(console, citation), 6)
         console.print()
     if answer["status"] == "quoted":
@@ -205,8 +222,15 @@ def _short(console: Console, citation: dict[str, Any]) -> Text:
     """Cut a quotation to its marked sentence, with those beside it where they are short."""
     quote, at = citation["quote"], citation["start"]
     start, end = (place - at for place in citation["sentence"])
-    before = [span for span in sentence_spans(quote) if span[1] <= start][-1:]
-    after = [span for span in sentence_spans(quote) if span[0] >= end][:1]
+    spans: list[tuple[int, int]] = []
+    for first, last in sentence_spans(quote):
+        goes_on = bool(spans) and is_part(quote[slice(*spans[-1])])
+        spans.append((spans.pop()[0] if goes_on else first, last))
+    around = [span for span in spans if span[0] < end and span[1] > start]
+    if around and size_of(quote[around[0][0] : around[-1][1]]) <= _SHORT:
+        start, end = min(start, around[0][0]), max(end, around[-1][1])
+    before = [span for span in spans if span[1] <= start][-1:]
+    after = [span for span in spans if span[0] >= end][:1]
     for first, last in [*after, *before]:
         low, high = min(start, first), max(end, last)
         # A note stays whole, and behind what it is a note on.

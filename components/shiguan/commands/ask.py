@@ -151,11 +151,17 @@ def timeline(options: argparse.Namespace) -> int:
         children = matched(question, found)
     known = {"when": options.when, "sources": options.source, "children": children}
     times = list_times(open_library(options), tenant_id=tenant(options), **known)
-    lines = [f"{time_words(line)}\n  {' '.join(line['text'].split())}\n  {place_line(line)}" for line in times["lines"]]
+    lines = ["\n  ".join([time_words(line), *_dated_lines(line), place_line(line)]) for line in times["lines"]]
     if times["count"] > len(lines):
         lines.append(f"These are the first {len(lines)} of {times['count']:,}; narrow them with --when or a question.")
     print_result(options, times, *(lines or ["Nothing that was asked for has a date in the library."]))
     return 0 if lines else 1
+
+
+def _dated_lines(line: dict[str, Any]) -> list[str]:
+    """Return the lines of a dated text; of a table only the rows with the date."""
+    lines = [" ".join(each.split()) for each in line["text"].splitlines() if each.strip()]
+    return [row for row in lines if " | " in row and line["as"] in row] or lines
 
 
 def search(options: argparse.Namespace) -> int:

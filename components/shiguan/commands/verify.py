@@ -59,7 +59,7 @@ def _show(console: Any, item: dict[str, Any], number: int, count: int) -> None:
     console.print(heading, soft_wrap=True)
     print_indented(console, Text(one_line(item["text"])[:400]), 4)
     for name, text in (
-        ("stands", item.get("quote") if item["verdict"] != "found" else ""),
+        ("stands", item.get("quote") if item["verdict"] not in ("found", "misattributed") else ""),
         ("differs", _differs(item)),
         ("why", _why(item)),
         ("another source", _otherwise(item)),
@@ -77,7 +77,8 @@ def _place(item: dict[str, Any]) -> str:
 
 def _why(item: dict[str, Any]) -> str:
     """Return the reason of a sentence's verdict, where its word does not say it and the first line does not have it."""
-    is_plain = item["kind"] != "claim" or (item["verdict"] == "supported" and not item.get("against"))
+    of_claim = item["kind"] == "claim" and (item["verdict"] != "supported" or item.get("against"))
+    is_plain = not of_claim and item["verdict"] != "misattributed"
     return "" if is_plain or not item.get("source") else str(item["reason"])
 
 

@@ -18,9 +18,9 @@ _LINES = "".join(
 
 
 def docx_with_footnotes(
-    title: str, paragraphs: Sequence[tuple[str, bool]], notes: Mapping[int, str], signed: str
+    title: str, paragraphs: Sequence[tuple[str, int | None]], notes: Mapping[int, str], signed: str
 ) -> bytes:
-    """Write paragraphs, some of them quotations; the first mark `[1]` of a note becomes a footnote."""
+    """Write paragraphs; one with a number is a quotation, whose mark ends it. A note's first mark is a footnote."""
     import docx  # noqa: PLC0415  # takes half a second, which no question should wait for
     from docx.opc.constants import RELATIONSHIP_TYPE  # noqa: PLC0415
     from docx.opc.packuri import PackURI  # noqa: PLC0415
@@ -35,9 +35,9 @@ def docx_with_footnotes(
     document.add_heading(title, 1)
     placed: dict[int, int] = {}
 
-    def add(text: str, style: str | None) -> None:
+    def add(pieces: Sequence[str], style: str | None = None) -> None:
         paragraph = document.add_paragraph(style=style)
-        for at, piece in enumerate(_MARK.split(_NOT_XML.sub("\ufffd", text))):
+        for at, piece in enumerate(pieces):
             if at % 2 == 0:
                 paragraph.add_run(piece)
             elif (number := int(piece)) not in notes:
@@ -49,10 +49,16 @@ def docx_with_footnotes(
                 reference = f'<w:r {_W}>{_RAISED}<w:footnoteReference w:id="{placed[number]}"/></w:r>'
                 paragraph._p.append(parse_xml(reference))
 
-    for text, quoted in paragraphs:
-        add(text, "Quote" if quoted else None)
+    for text, mark in paragraphs:
+        whole = _NOT_XML.sub("\ufffd", text)
+        if mark is None:
+            add(_MARK.split(whole))
+        else:
+            *lines, last = whole.split("\n")
+            for pieces in (*([line] for line in lines), [last, str(mark)]):
+                add(pieces, "Quote")
     for number in notes.keys() - placed.keys():
-        add(f"[{number}]", None)
+        add(["", str(number)])
     document.add_paragraph(signed)
     feet = "".join(
         f'<w:footnote w:id="{at}"><w:p><w:r>{_RAISED}<w:footnoteRef/></w:r><w:r><w:t xml:space="preserve"> '

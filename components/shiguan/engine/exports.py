@@ -75,8 +75,8 @@ def export_answer(receipt: Receipt, parents: Any, form: str, *, own: Mapping[str
         raise RefusedError(f"Unknown export format `{plain_line(form)}`. Choose one of {', '.join(FORMS)}.")
     entries = cited_entries(receipt, parents, own or {})
     if form == "docx":
-        texts = _paragraphs(receipt, entries)
-        return docx_with_footnotes(_line(receipt.answer.query), texts, _footnotes(entries), _signed(receipt.id))
+        notes = _footnotes(receipt, entries)
+        return docx_with_footnotes(_line(receipt.answer.query), _paragraphs(receipt), notes, _signed(receipt.id))
     writers = {"csl": _csl, "bibtex": _bibtex, "ris": _ris, "markdown": _markdown, "annotations": _annotations}
     return writers[form](receipt, entries).encode("utf-8", "replace")
 
@@ -207,39 +207,49 @@ def _ris(receipt: Receipt, entries: list[Entry]) -> str:
     return "".join(f"{tag}  - {text}\r\n" for tag, text in lines)
 
 
-def _footnotes(entries: list[Entry], form: Callable[[str], str] = str, title: str = "{}") -> dict[int, str]:
-    """Write the footnote of each mark of an answer: the work and all its quotations under that mark."""
+def _footnotes(
+    receipt: Receipt, entries: list[Entry], form: Callable[[str], str] = str, title: str = "{}"
+) -> dict[int, str]:
+    """Write the footnote of each mark: the work, the places, and their words where the answer does not quote them."""
+    words = "" if receipt.answer.status in QUOTING else ": “{}”"
     notes: dict[int, str] = {}
     for entry in entries:
         for number in dict.fromkeys(number for number, _, _ in entry.quotes):
-            quotes = [f"{form(place)}: “{form(quote)}”" for at, place, quote in entry.quotes if at == number]
+            own = ((place, quote) for at, place, quote in entry.quotes if at == number)
+            quotes = dict.fromkeys(form(place) + words.format(form(quote)) for place, quote in own)
             notes[number] = f"{entry.reference(form, title)}, {'; '.join(quotes)}"
     return dict(sorted(notes.items()))
 
 
-def _paragraphs(receipt: Receipt, entries: list[Entry]) -> list[tuple[str, bool]]:
-    """Return the paragraphs of an answer, each with whether it is a quotation."""
+def _paragraphs(receipt: Receipt) -> list[tuple[str, int | None]]:
+    """Return the paragraphs of an answer: of a quotation the lines and its mark; any other has its marks in it."""
     if receipt.answer.status in QUOTING:
-        quotes = [(number, quote) for entry in entries for number, _, quote in entry.quotes]
-        return [(f"{quote}[{number}]", True) for number, quote in sorted(quotes)]
+        cited = sorted(receipt.answer.citations, key=lambda citation: (citation.number, citation.start))
+        quotes = (("\n".join(filter(None, map(_line, one.quote.split("\n")))), one.number) for one in cited)
+        return list(dict.fromkeys(quotes))
     parts = re.split(r"\n\s*\n", receipt.answer.other("answer", str) or "")
-    return [(line, False) for part in parts if (line := _line(part))]
+    return [(line, None) for part in parts if (line := _line(part))]
 
 
+# What begins a list or underlines a heading at the start of a line.
+_BEGINS = re.compile(r"^(\d{0,9})([.)+=-])")
 _ESCAPED_MARK = re.compile(r"\\\[(\d{1,9})\\\]")
 
 
 def _markdown(receipt: Receipt, entries: list[Entry]) -> str:
-    notes = _footnotes(entries, in_markdown, "*{}*")
+    notes = _footnotes(receipt, entries, in_markdown, "*{}*")
 
     def mark(found: re.Match[str]) -> str:
         return f"[^{found[1]}]" if int(found[1]) in notes else found[0]
 
     # The brackets of a mark are escaped with the text around it.
-    paragraphs = [
-        ("> " if quoted else "") + _ESCAPED_MARK.sub(mark, in_markdown(text))
-        for text, quoted in _paragraphs(receipt, entries)
-    ]
+    paragraphs = []
+    for text, number in _paragraphs(receipt):
+        lines = map(in_markdown, text.split("\n"))
+        if number is None:
+            paragraphs += [_ESCAPED_MARK.sub(mark, line) for line in lines]
+        else:
+            paragraphs.append("> " + "\\\n> ".join(_BEGINS.sub(r"\1\\\2", line) for line in lines) + f"[^{number}]")
     feet = [f"[^{number}]: {note}" for number, note in notes.items()]
     return (
         "\n\n".join([f"# {in_markdown(_line(receipt.answer.query))}", *paragraphs, *feet, _signed(receipt.id)]) + "\n"

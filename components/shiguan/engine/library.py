@@ -248,13 +248,11 @@ class Library:
     ) -> dict[str, list[str]]:
         """Find the `sources` and `sections` of a chapter to be summed up; nothing where none has it, or too many do."""
         condition = [where("meta.source", "in", _spelled(sources))] if sources else []
-        found: dict[str, set[tuple[str, str]]] = {}
+        paths = set()
         for meta in self.stores["parents"].list_meta(of_tenant(tenant_id, *condition), ["source", "title", "section"]):
-            headed = [(chapter.heads(heading), heading) for heading in meta.get("section") or ()]
-            how, heading = next((one for one in headed if one[0]), ("", ""))  # the outermost of those with the number
-            if how and chapter.is_of(meta):
-                found.setdefault(how, set()).add((meta["source"], heading))
-        places = found.get("level") or found.get("number") or set()
+            if chapter.is_of(meta):
+                paths.add((meta["source"], *(meta.get("section") or ())))
+        places = chapter.headings_among(paths)
         names = [sorted({place[at] for place in places}) for at in (0, 1)]
         return {"sources": names[0], "sections": names[1]} if 0 < len(places) <= MAX_FILTER_VALUES // 3 else {}
 

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -27,8 +27,8 @@ _WHICH = re.compile(r"(?<=哪)[一1](?=[年月日天])")
 _LONGEST = 200
 # Words for the same level of a book in either language.
 _LEVELS = {
-    "chapter": "章", "lecture": "章", "回": "章", "讲": "章", "part": "部", "编": "部", "section": "节",
-    "book": "卷", "volume": "卷",
+    "chapter": "章", "chap": "章", "ch": "章", "lecture": "章", "回": "章", "讲": "章", "part": "部", "编": "部",
+    "section": "节", "book": "卷", "volume": "卷",
 }  # fmt: skip
 _HEADING = re.compile(
     r"(?:(?P<u>chapter|part|section|book|volume|canto|act|letter|lecture)\s+)?(?P<n>\d{1,3}|[ivxlc]{1,8}(?=[.:)\s—–-]|$)|(?<=\s)[a-z]{3,12})"
@@ -77,6 +77,26 @@ class AskedChapter:
         """Return whether a passage stands in the chapter, by its headings and its book."""
         return self.is_of(meta) and any(map(self.heads, meta.get("section") or ()))
 
+    def headings_among(self, paths: Iterable[tuple[str, ...]]) -> set[tuple[str, str]]:
+        """
+        Return the source and the heading of the chapter wherever it is, among paths of a source and its headings.
+
+        Of headings with the number alone the outermost ones of a source are chapters, and those below are sections.
+        """
+        named, numbered = set(), dict[tuple[str, str], int]()
+        for source, *headings in paths:
+            for depth, heading in enumerate(headings):
+                how = self.heads(heading)
+                if how == "level":
+                    named.add((source, heading))
+                elif how:
+                    numbered[source, heading] = min(depth, numbered.get((source, heading), depth))
+        tops = dict[str, int]()
+        for (source, _), depth in numbered.items():
+            tops[source] = min(depth, tops.get(source, depth))
+        within = {place for place, depth in numbered.items() if depth > tops[place[0]]}
+        return named or (within if within and self.level == "节" else numbered.keys() - within)
+
     def place(self, meta: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the work and the headings down to the outermost by which a passage stands in the chapter."""
         headings = list(meta.get("section") or ())
@@ -115,7 +135,7 @@ def _without_article(title: str) -> str:
 
 def asked_chapter(question: str) -> AskedChapter | None:
     """Read a question that asks what a chapter is about, and nothing else; None for any other."""
-    found = _matched("chapter", question)
+    found = _matched("chapter", question) or _matched("chapter", _in_one_language(question))
     if found is None:
         return None
     named = found.groupdict()
@@ -136,8 +156,24 @@ def _matched(kind: str, question: str) -> re.Match[str] | None:
     return found
 
 
+def _in_one_language(question: str) -> str:
+    """Write a chapter's number in the language around it: `Chapter 2 讲什么`, `what is 第二章 about`."""
+    if len(question) > _LONGEST:
+        return question
+    question, english, chinese = fold_han(question), _numbered("en"), _numbered("zh")
+    if has_han(chinese.sub("", question)):
+        return english.sub(lambda found: f"第{_number(found['n'])}{_level(found['u'])}", question)
+    words = {level: f" {word} " for word, level in reversed(_LEVELS.items()) if word.isascii()}
+    return chinese.sub(lambda one: f"{words[_level(one['u'] or '卷')]}{_number(one['n'] or one['m'])} ", question)
+
+
+def _numbered(language: str) -> re.Pattern[str]:
+    found: re.Pattern[str] = _phrases()["numbered"][language]
+    return found
+
+
 def _level(word: str) -> str:
-    return _LEVELS.get(word.lower(), word.lower())
+    return _LEVELS.get(word.lower().rstrip("."), word.lower())
 
 
 def _number(written: str) -> int | None:

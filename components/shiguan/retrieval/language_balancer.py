@@ -21,6 +21,10 @@ _FALL = 4
 # Passages that have so much of a question's words may well answer it, whatever those in another language have. Below
 # it a language counts less, e times for so much that another one has more.
 _ENOUGH, _STEP = 0.8, 0.3
+_OTHER_NAME = {
+    "en": "Also searched for “{other}”: the library says that it is another name of “{name}”.",
+    "zh": "也按“{other}”检索：据书库，这是“{name}”的别名。",
+}
 _EMPTY = "Nothing was searched: the library is empty, or nothing in it is within the limits of the question."
 
 
@@ -85,10 +89,9 @@ class LanguageBalancer:
         scores = [(each.score or 0.0) * weights[own] for each, own in zip(documents, languages, strict=True)]
         weighted = rescored(documents, scores)
         weighted.sort(key=lambda document: (-(document.score or 0.0), document.id))
-        warnings = [
-            f"Also searched for “{other}”: the library says that it is another name of “{name}”."
-            for name, other in names_in_library(query, self.document_store, filters)
-        ]
+        note = _OTHER_NAME["zh" if read_question(query).language == "zh" else "en"]
+        names = names_in_library(query, self.document_store, filters)
+        warnings = [note.format(name=name, other=other) for name, other in names]
         if not documents and isinstance(self.document_store, TermStore):
             empty = not self.document_store.count_languages(require_filters(filters, type(self).__name__))
             warnings += [_EMPTY] if empty else []

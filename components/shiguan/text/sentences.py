@@ -32,6 +32,10 @@ _WORD_BEFORE = re.compile(r"[^\W_]+(?:\.[^\W_]+)*$")
 _WORD_AFTER = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _LAST_WORD = re.compile(r"[^\W_]\S*\s+$")
 _ROMAN_OR_LETTER = re.compile(r"(?:[ivxlcdm]+|[IVXLCDM]+|[A-Z]\d*)(?![^\W_])")
+_LABEL = re.compile(
+    r"\s*(?:(?:table|figure|map|plate|chart|box|illustration|chapter|part|section|book|act|scene|canto|volume)\s)?\s*",
+    re.IGNORECASE,
+)
 _NUMBER = re.compile(r"[\d¼-¾⅐-⅞]|[AB]\.?[CD]\b")
 _WORD_OF_A_LETTER = re.compile(r"[IA]\s")
 # "Ph.D", "LL.B", "N.E".
@@ -73,6 +77,7 @@ def _sentence_ends(text: str, start: int, end: int) -> list[int]:
     found: list[int] = []
     sentence = start
     quotes, stars, counted = 0, 0, start
+    in_row = " | " in text[start:end] and "\n" not in text[start:end].strip()
     for match in _STOP.finditer(text, start, end):
         run, close = match["run"], match["close"]
         stop = match.end("run")
@@ -89,7 +94,9 @@ def _sentence_ends(text: str, start: int, end: int) -> list[int]:
                 at = text.index('"', stop)
             elif text.startswith("**", at) and stars % 2:
                 at += 2
-        if wide:
+        if in_row and not run.strip("；"):
+            ends = False  # the cells of a row belong together
+        elif wide:
             ends = at >= end or not (text[at] in "，、,،：:" or (text[at] == "と" and at > stop))
         else:
             ends = _ends_latin(text, match, sentence, end)
@@ -142,8 +149,9 @@ def _is_abbreviated(before: str, after: str, *, closed: bool) -> bool:
     if lower in _TITLES:
         return True
     before = before[: found.start()]
-    if not before.strip() and not closed and (word.isdecimal() or _ROMAN_OR_LETTER.fullmatch(word)):
-        return True  # "1. Introduction", "IV. The Whale"
+    numbered = word.replace(".", "").isdecimal() or _ROMAN_OR_LETTER.fullmatch(word)
+    if numbered and not closed and _LABEL.fullmatch(before):
+        return True  # "1. Introduction", "IV. The Whale", "Table 3. Events"
     digit = bool(_NUMBER.match(after))
     if lower in _NUMBERED and (digit or _ROMAN_OR_LETTER.match(after)):
         return lower not in _WORDS or not _WORD_OF_A_LETTER.match(after)

@@ -243,7 +243,9 @@ CHINESE = "安祿山反於范陽，郭子儀收長安。"
     ],
 )
 def test_the_nearest_name_is_offered(question, passage, offered):
-    said = [f"No passage has “{name}”. Did you mean “{other}”?" for name, other in offered]
+    chinese = any("一" <= character <= "鿿" for character in question)
+    note = "没有一段提到“{}”。是否指“{}”？" if chinese else "No passage has “{}”. Did you mean “{}”?"
+    said = [note.format(*pair) for pair in offered]
     assert near_names(question, [Document(content=passage)]) == said
 
 

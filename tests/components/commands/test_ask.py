@@ -110,15 +110,18 @@ def test_passages_that_are_only_the_closest_are_said_to_be_unsure_before_they_ar
 def test_a_name_that_stands_nowhere_is_told_with_the_nearest_ones(capsys, status):
     absent = [{"term": "朱元璋", "near": ["朱全忠", "朱玫"]}, {"term": "Nurhaci", "near": []}]
     out = shown(capsys, answer(status, absent=absent))
-    assert "朱元璋 does not occur in your library. Names that do: 朱全忠, 朱玫." in out
-    assert "Nurhaci does not occur in your library. simple" in out
+    assert "“朱元璋” does not occur in your library. Names that do: 朱全忠, 朱玫." in out
+    assert "“Nurhaci” does not occur in your library. simple" in out
+    out = shown(capsys, answer(status, absent=absent, language="zh", waiting=1204))
+    assert "你的书库中没有“朱元璋”。相近的有：朱全忠、朱玫。" in out
+    assert "你的书库中没有“Nurhaci”。 书库还在建立索引：尚有1,204段不能按意义检索。请稍后再问。 simple" in out
 
 
 @pytest.mark.parametrize(("status", "told"), [("closest", True), ("not_found", True), ("quoted", False)])
 def test_a_library_that_is_still_being_read_is_told_where_the_answer_is_unsure(capsys, status, told):
     out = shown(capsys, answer(status, waiting=1204))
-    assert ("The library is still being read: 1,204 passages are not searched by meaning yet." in out) is told
-    assert "still being read" not in shown(capsys, answer(status, waiting=0))
+    assert ("The library is still being indexed: 1,204 passages cannot be searched by meaning yet." in out) is told
+    assert "still being indexed" not in shown(capsys, answer(status, waiting=0))
 
 
 LONG = "The gate was locked. " + "Nobody came that night, and the lamps burnt low in the hall. " * 8
@@ -132,6 +135,33 @@ def cited(number, quote=WINDOW, **place):
         "start": 0, "quote": quote, "sentence": [start, start + 36], "words": [], "verdict": "quoted", "confidence": 0.9,
         **place,
     }  # fmt: skip
+
+
+def test_two_places_of_one_passage_stand_apart(capsys):
+    quotes = [cited(1, "Yang Yan proposed the reform in 780."), cited(1, "The old tax was gone.", sentence=[0, 21])]
+    with AnswerView("Who?") as opened:
+        opened.show("generation_complete", answer("quoted") | {"citations": quotes})
+    out = capsys.readouterr().out
+    assert out.count("[1] 1.epub") == 1
+    assert "in 780.**\n\n      **The old tax" in out
+
+
+def test_a_misspelt_name_is_corrected_once(capsys):
+    note = "No passage has “Quequeg”. Did you mean “Queequeg”?"
+    absent = [{"term": "Quequeg", "near": ["Queequeg"]}, {"term": "Nurhaci", "near": []}]
+    out = shown(capsys, answer("closest", absent=absent, warnings=[note]))
+    assert out.count("Queequeg") == 1
+    assert "“Nurhaci” does not occur in your library." in out
+
+
+def test_a_chinese_sentence_is_shown_with_all_its_parts(capsys):
+    rules = "归纳起来有三条：节度使由父子相承；赋税留在本镇；将吏自行任命。"
+    quote = f"当时人称之为河朔故事。{rules}朝廷照准。"
+    at = quote.index("赋税")
+    citation = cited(1, quote, sentence=[at, at + 7])
+    assert "归纳起来有三条：节度使由父子相承；**赋税留在本镇；**将吏自行任命。" in "".join(
+        view(capsys, [citation]).split()
+    )
 
 
 def view(capsys, citations, *, status="quoted", text="", full=False, documents=(), **metadata):

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import re
 
 import pytest
 from tests.doubles.epub_builder import EpubBuilder, chapter
@@ -44,10 +45,20 @@ def receipt(kept):
     return kept / "answer.json"
 
 
+def test_a_quotation_that_is_elsewhere_is_shown_once_with_the_reason(data_dir, tmp_path, capsys):
+    draft = tmp_path / "draft.md"
+    draft.write_text("《旧唐书》 says: “The wall of the capital was pulled down in 904.”", encoding="utf-8")
+    assert main(["verify", str(draft), "--data-dir", str(data_dir), "--tenant", TENANT]) == 0
+    out = capsys.readouterr().out
+    assert out.count("The wall of the capital was pulled down in 904") == 1
+    assert "why: it is elsewhere than the text says" in out
+
+
 def test_an_answer_is_exported_in_every_form(receipt, tmp_path, shiguan):
     code, out, _ = shiguan("export", receipt)
     assert code == 0
-    assert "p. 63: “The salt monopoly was set up by Diwu Qi in 758" in out
+    assert out.count("The salt monopoly was set up by Diwu Qi in 758") == 1
+    assert re.search(r"(?m)^\[\^1\]: .*, p\. 63$", out)
     assert r"*Salt \& \<Iron\>*" in out
     for form in ("csl", "bibtex", "ris", "markdown", "docx", "annotations"):
         file = tmp_path / f"out.{form}"

@@ -59,7 +59,7 @@ def test_why_and_the_answer_say_by_which_other_names_the_library_was_searched(tm
     (tmp_path / "poets.txt").write_text("杜甫，字子美，襄阳人。\n\n乾元二年，杜甫弃官，流寓秦州。\n", encoding="utf-8")
     library = ["--data-dir", str(tmp_path / "library")]
     assert main(["ingest", str(tmp_path / "poets.txt"), *library]) == 0
-    warning = "Also searched for “杜甫”: the library says that it is another name of “子美”."
+    warning = "也按“杜甫”检索：据书库，这是“子美”的别名。"
     question = "子美弃官后去了哪里？"
     capsys.readouterr()
     assert told(capsys, question, "--expected", "流寓秦州", *library)["warnings"] == [warning]

@@ -151,9 +151,10 @@ def test_markdown_has_every_field_and_no_markup_of_a_book(number):
     text = written.decode()
     rendered = MarkdownIt("commonmark").render(text)
     tree = etree.HTML(rendered)
-    assert {node.tag for node in tree.iter()} <= {"html", "body", "h1", "p", "em", "blockquote"}
+    assert {node.tag for node in tree.iter()} <= {"html", "body", "h1", "p", "em", "blockquote", "br"}
     assert len(tree.findall(".//h1")) == 1
     shown = " ".join("".join(tree.itertext()).split())
+    assert len(re.findall("<blockquote>", rendered)) <= len(receipt.answer.citations)
     for entry in entries:
         for said in fields_of(entry):
             assert said in shown
@@ -175,7 +176,8 @@ def test_docx_has_every_field_in_real_footnotes(number):
     assert referred == sorted(referred, key=int)
     assert set(notes) == {"-1", "0", *referred}
     assert len(referred) == len({mark for entry in entries for mark, *_ in entry.quotes})
-    joined = "\n".join(notes.values())
+    texts = (one.text for one in document.paragraphs) if receipt.answer.status == "quoted" else ()
+    joined = "\n".join([*notes.values(), " ".join(texts)])
     for entry in entries:
         for said in fields_of(entry):
             assert said in joined
@@ -183,6 +185,24 @@ def test_docx_has_every_field_in_real_footnotes(number):
     again = io.BytesIO()
     document.save(again)
     assert docx.Document(again).part.part_related_by(RELATIONSHIP_TYPE.FOOTNOTES).blob == part.blob
+
+
+def test_an_answer_that_quotes_has_each_quotation_once_with_its_lines():
+    rows = "1. In 755 he rose\n- 756 | Luoyang fell\n\n===\n# Nobody came"
+    found = receipt(quotes=[rows, "It rained."])
+    found.answer.status = "quoted"
+    written = export_answer(found, Parents([]), "markdown").decode()
+    assert written.count("It rained") == written.count("Luoyang fell") == 1
+    tree = etree.HTML(MarkdownIt("commonmark").render(written.partition("\n[^1]: ")[0]))
+    assert {node.tag for node in tree.iter()} == {"html", "body", "h1", "p", "blockquote", "br"}
+    assert ["".join(one.itertext()).strip() for one in tree.iter("blockquote")] == [
+        "1. In 755 he rose\n- 756 | Luoyang fell\n===\n# Nobody came[^1]", "It rained.[^1]",
+    ]  # fmt: skip
+    document = docx.Document(io.BytesIO(export_answer(found, Parents([]), "docx")))
+    quoted = [one.text for one in document.paragraphs if one.style.name == "Quote"]
+    assert quoted == ["1. In 755 he rose", "- 756 | Luoyang fell", "===", "# Nobody came", "It rained.1"]
+    part = document.part.part_related_by(RELATIONSHIP_TYPE.FOOTNOTES)
+    assert b"It rained" not in part.blob
 
 
 def test_a_million_characters_are_cut():
@@ -274,7 +294,7 @@ def test_fields_of_wrong_types_in_a_forged_receipt_are_left_out(wrong):
 
 def test_what_no_xml_holds_and_marks_of_many_digits_do_not_end_an_export():
     many = "9" * 5_000
-    written = docx_with_footnotes("T\ufffe", [(f"a\uffff\x01 [1] [{many}]", False)], {1: "note\ufffe"}, "signed\x00")
+    written = docx_with_footnotes("T\ufffe", [(f"a\uffff\x01 [1] [{many}]", None)], {1: "note\ufffe"}, "signed\x00")
     found = docx.Document(io.BytesIO(written))
     assert [one.text for one in found.paragraphs] == ["T\ufffd", f"a\ufffd\ufffd  [{many}]", "signed\ufffd"]
 

@@ -207,6 +207,25 @@ def test_a_chapter_of_many_headings_limits_a_question_like_any_other(quick, tmp_
     assert quick.stores["parents"].count_documents_by_filter(of_tenant("a", day)) == 1
 
 
+NUMBERED = (
+    "# Salt\n\n## 1 Wells\n\nA.\n\n### 一、盐井\n\nB.\n\n### 二、盐官\n\nC.\n\n## 2 Roads\n\nD.\n\n### 一、驿路\n\nE."
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "sections"),
+    [
+        ("What is chapter 1 about?", ["1 Wells"]),
+        ("第二章讲什么？", ["2 Roads"]),
+        ("第一节讲什么？", ["一、盐井", "一、驿路"]),
+        ("What is section 2 about?", ["二、盐官"]),
+    ],
+)
+def test_a_chapter_with_a_number_alone_is_above_the_sections_of_that_number(quick, tmp_path, question, sections):
+    ingest(quick, touch(tmp_path / "salt.md", NUMBERED), "a")
+    assert quick.find_chapter(asked_chapter(question), None, tenant_id="a")["sections"] == sections
+
+
 def test_a_chapter_that_is_in_too_many_places_limits_nothing(quick, tmp_path):
     chapter = asked_chapter("What is chapter 1 about?")
     for count, is_limited in ((2, True), (300, False)):

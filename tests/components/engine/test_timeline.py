@@ -56,6 +56,16 @@ def test_what_is_left_out_is_counted(folder, monkeypatch):
     assert MOST_LINES == 200
 
 
+def test_the_command_prints_the_row_of_a_date_and_the_lines_of_a_text(tmp_path, capsys):
+    table = "| Date | Event |\n|---|---|\n| Dec 755 | An Lushan rises |\n| Jan 757 | He is murdered |\n| Jan 763 | The end |\n"
+    verse = "In 756 Luoyang fell,\nand nobody came."
+    folder = own_library(tmp_path, default={"a.md": f"# War\n\n{table}\n## Song\n\n{verse}\n"})
+    assert main(["timeline", "--when", "756..757", "--data-dir", str(folder)]) == 0
+    assert capsys.readouterr().out == (
+        "756\n  In 756 Luoyang fell,\n  and nobody came.\n  War · Song\nJan 757\n  Jan 757 | He is murdered\n  War\n"
+    )
+
+
 def test_the_command_prints_the_lines_of_a_question(folder, capsys):
     assert main(["timeline", "沈攸之", "--when", "479", "--data-dir", str(folder)]) == 0
     assert "沈攸之欲聚众" in capsys.readouterr().out

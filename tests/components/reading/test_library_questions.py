@@ -17,6 +17,10 @@ CHAPTERS = [
     ("Please give me a short summary of Chapter XII", 12, "章", ""), ("what happens in part 2?", 2, "部", ""),
     ("what does chapter 4 of Moby Dick say?", 4, "章", "Moby Dick"), ("Could you summarize book four", 4, "卷", ""),
     ("第三章讲什么", 3, "章", ""), ("第十二回讲了什么内容？", 12, "章", ""), ("总结一下第二章", 2, "章", ""), ("请概括《旧唐书》第5章的主要内容", 5, "章", "旧唐书"),
+    ("What is ch. 3 about?", 3, "章", ""), ("summarize chap 4 please", 4, "章", ""), ("Chapter two: what does it say?", 2, "章", ""),
+    ("Part 2, what happens in it?", 2, "部", ""), ("Tell me what chapter 2 is about", 2, "章", ""),
+    ("Chapter 2 讲什么？", 2, "章", ""), ("总结一下 chapter III", 3, "章", ""), ("《白鲸》chapter 12 的主要内容是什么", 12, "章", "白鲸"),
+    ("What is 第二章 about?", 2, "章", ""), ("please summarise 卷十", 10, "卷", ""), ("what does 第十二回 say", 12, "章", ""),
     ("第三章主要內容是什麼？", 3, "章", ""), ("卷三写了什么", 3, "卷", ""), ("第廿三回讲什么", 23, "章", ""), ("卷一千讲什么", 1000, "卷", ""), ("《白鲸》第一章是什么内容", 1, "章", "白鲸"),
 ]  # fmt: skip
 NAMED = [
@@ -40,6 +44,7 @@ OTHERS = [
     "《旧唐书》讲什么人的事最多？", "第三章", "有哪些文件证明他谋反？", "图书馆在哪里？", "总结一下安史之乱", "第五章提到的桥在哪里？",
     'What is "anarchy"?', "《案例呈现》讲了什么案例？", "第1.6节里谁负责发布？", "What does section 1.6 say about freezes?", "What is version 1.6 about?",
     "《旧唐书》是什么书？", 'Who wrote the chapter "The Inn"?', "“起兵”是什么意思？",
+    "Who dies in 第二章?", "Chapter 2 里谁死了？", "chapter 2 和 chapter 3 有何不同？", "What is 第二章 of 《白鲸》 compared with 第三章?",
     "Do you have sources?", "Which documents can I ask the emperor about?", "What can I ask a ghost?", "What have you read about salt?",
     "Who wrote the introduction?", "What is the conclusion of the treaty?", "库里有什么粮食", "你读过哪些关于盐的书？", "书单是谁写的？", "前言是谁写的？",
 ]  # fmt: skip

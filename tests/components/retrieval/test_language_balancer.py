@@ -113,6 +113,6 @@ def test_it_says_where_nothing_could_be_found(bilingual):
 def test_it_says_by_which_other_names_the_library_was_searched(bilingual):
     write(bilingual, z2="杜甫，字子美。")
     warnings = LanguageBalancer(bilingual).run("子美是谁？", documents=FOUND, filters=TENANT)["warnings"]
-    assert warnings == ["Also searched for “杜甫”: the library says that it is another name of “子美”."]
+    assert warnings == ["也按“杜甫”检索：据书库，这是“子美”的别名。"]
     elsewhere = {**TENANT, "value": "two"}
     assert LanguageBalancer(bilingual).run("子美是谁？", documents=FOUND, filters=elsewhere)["warnings"] == []

@@ -25,6 +25,26 @@ def test_chinese_sentences_end_at_their_own_marks_without_spaces(expected):
     assert sentences("".join(expected)) == expected
 
 
+def test_a_row_of_a_table_is_not_divided_within_a_cell_at_a_semicolon():
+    rows = ["742 | Ten commands | 十节度；安禄山任平卢节度使", "763 | 十二月；退兵 | The end"]
+    assert sentences("Date | Event\n" + "\n".join(rows)) == ["Date | Event", *rows]
+    assert sentences("他在；她不在。\n742 | 十节度；退兵") == ["他在；", "她不在。", "742 | 十节度；退兵"]
+
+
+@pytest.mark.parametrize(
+    "caption",
+    [
+        "Table 1. The three commands of An Lushan.",
+        "FIGURE II. A canal lock.",
+        "Map 3.2. The Yangzi in 780.",
+        "Chapter 4. The Counterpane.",
+    ],
+)
+def test_the_number_of_a_caption_belongs_to_it(caption):
+    assert sentences(f"{caption} It is not to scale.") == [caption, "It is not to scale."]
+    assert sentences(f"We had to go to {caption}")[0].count(".") == caption.split(" ")[1].count(".")
+
+
 def test_every_row_of_a_table_is_a_sentence_of_its_own():
     rows = ["Chronology", "742 | Pinglu | 平卢", "16 Dec. 755 | An Lushan rises. At Fanyang | 起兵范阳"]
     assert sentences("\n".join(rows)) == [*rows[:2], "16 Dec. 755 | An Lushan rises.", "At Fanyang | 起兵范阳"]
