@@ -16,7 +16,7 @@ import sys
 import time
 import zlib
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -42,6 +42,7 @@ _CUTS = {
     "en": re.compile(r"(?<=[,;:])\s+|\s+(?=(?:and|that|who|which|but|when|because|while|after|to|as|where|in|by)\b)"),
     "zh": re.compile(r"(?<=[，；：、])"),
 }
+_QUOTES = re.compile(r"[\"“”‘’「」『』《》.。！？!?]")
 _LEADING = re.compile(r"(?:and|but|that|because|when|while|if)\s+")
 _RATES = {"adapter": 8e-4, "small": 1.5e-4, "heads": 1e-3}
 _BATCH_TOKENS, _WARM_UP, _KEEP_EVERY = 1600, 20, 420.0
@@ -87,6 +88,25 @@ def stretches(folder: Path) -> Iterator[Stretch]:
                 yield Stretch(source, passage, place, kind == "T", found is not None)
     for language in ("en", "zh"):
         yield from _clauses(folder, language, measured)
+
+
+def alone(known: Sequence[Stretch], draw: np.random.Generator) -> Iterator[Stretch]:
+    """Yield the words of stretches as sentences, alone or among others: without their frames nothing takes them back."""
+    said: dict[str, list[str]] = {"en": [], "zh": []}
+    for one in known:
+        words = one.passage[slice(*one.place)].strip(" ,;:，；：、")
+        if words and not _QUOTES.search(words):
+            said[one.language].append(words[0].upper() + words[1:])
+    for language, sentences in said.items():
+        gap, stop = (" ", ".") if language == "en" else ("", "。")
+        for words in sentences:
+            others = [
+                f"{sentences[at]}{stop}" for at in draw.integers(len(sentences), size=draw.choice([0, 0, 1, 2, 3]))
+            ]
+            first = int(draw.integers(len(others) + 1))
+            before = gap.join([*others[:first], ""])
+            passage = gap.join([*others[:first], f"{words}{stop}", *others[first:]])
+            yield Stretch("alone", passage, (len(before), len(before) + len(words)), stated=True)
 
 
 def words_of(claim: str, passage: str) -> tuple[int, int] | None:
@@ -146,6 +166,7 @@ def train(options: argparse.Namespace) -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     known = [one for one in stretches(options.data) if not one.is_kept_out and tokens(one)[1].any()]
     written, clauses = ([one for one in known if (one.source == "clauses") == is_clause] for is_clause in (False, True))
+    clauses += [one for one in alone(written, np.random.default_rng(options.seed)) if tokens(one)[1].any()]
     began = time.time()
     until = datetime.datetime.combine(
         datetime.datetime.now(datetime.UTC), datetime.time.fromisoformat(options.until), datetime.UTC
@@ -166,8 +187,8 @@ def train(options: argparse.Namespace) -> None:
     draw = np.random.default_rng([options.seed, int(began)])
     step, read, seen, kept, share = 0, 0, 0.6, began, 1.0
     while share > 0:
-        # As many clauses of books as half of what was written: they are easy, and true.
-        chosen = draw.permutation(len(clauses))[: len(written) // 2]
+        # As many clauses of books and sentences alone as of what was written: they are easy, and true.
+        chosen = draw.permutation(len(clauses))[: len(written)]
         waiting = draw.permutation(np.array([*written, *(clauses[at] for at in chosen)], object)).tolist()
         while waiting and share > 0:
             batch: list[Stretch] = []
