@@ -91,7 +91,7 @@ def stretches(folder: Path) -> Iterator[Stretch]:
 
 
 def alone(known: Sequence[Stretch], draw: np.random.Generator) -> Iterator[Stretch]:
-    """Yield the words of stretches as sentences, alone or among others: without their frames nothing takes them back."""
+    """Yield the words of stretches as sentences, alone or among others: without a frame nothing takes them back."""
     said: dict[str, list[str]] = {"en": [], "zh": []}
     for one in known:
         words = one.passage[slice(*one.place)].strip(" ,;:，；：、")
