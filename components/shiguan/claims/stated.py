@@ -10,7 +10,7 @@ from shiguan.models.judge import JUDGED
 from shiguan.reading.text import read_text
 
 # The log-odds below which a passage does not state what it has the words of (bench/judge/README.md).
-_LEAST = -2.0
+_LEAST = -2.5
 # Where the first place does not state it, so many others are looked at.
 _PLACES = 3
 

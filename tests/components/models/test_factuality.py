@@ -2,17 +2,21 @@
 
 import pytest
 
+from shiguan.claims.stated import _LEAST
 from shiguan.errors import ModelMissingError
 from shiguan.models.factuality import ADAPTER, FactualityReader
 
 PAIRS = [
-    ("the mill had burned", "The clerk saw that {} in the night.", "The clerk dreamed that {} in the night."),
-    ("he sold the horses", "When {} in May, nobody objected.", "If {} in May, nobody would object."),
     ("the bishop poisoned the well", "It was proved that {} in 1340.", "It was whispered that {} in 1340."),
     (
         "They crossed the pass in June",
         "The diary has been checked. {}. They lost two mules.",
         "The diary is a forgery. It runs: “{}. They lost two mules.”",
+    ),
+    (
+        "he sold the horses to the monks of the valley",
+        "Karl kept the inn for ten years. After {}, nobody came any more, and he went back to the coast.",
+        "Karl kept the inn for ten years. If {}, nobody would come any more, and he would go back to the coast.",
     ),
     ("节度使杀了使者", "众人亲眼看见{}。", "众人误以为{}。"),
     ("城中已经断粮", "探子回来后证实{}。", "敌军散布谣言，说{}。"),
@@ -32,18 +36,36 @@ def log_odds(reader, text, stretch):
 @pytest.mark.parametrize(("stretch", "stated", "other"), PAIRS)
 def test_what_a_text_states_is_told_from_what_it_only_has_the_words_of(reader, stretch, stated, other):
     told = [log_odds(reader, frame.format(stretch), stretch) for frame in (stated, other)]
-    assert told[0] > max(0, told[1] + 1)
+    assert told[0] > told[1] + 1
 
 
 def test_in_one_sentence_one_clause_may_be_stated_and_another_not(reader):
-    text = "The clerk wrote that the mill had burned, and the owner sold the land in 1820."
-    assert log_odds(reader, text, "the owner sold the land") > log_odds(reader, text, "the mill had burned") + 2
+    text = "The clerk wrote that the mill had burned. The owner sold the land in 1820, and he moved to Acre."
+    reported = log_odds(reader, text, "the mill had burned")
+    assert (
+        min(log_odds(reader, text, "The owner sold the land"), log_odds(reader, text, "he moved to Acre"))
+        > reported + 2
+    )
 
 
 def test_of_a_long_text_what_stands_around_the_stretch_is_read(reader):
     filler = "The weather was fine and the harvest was good that year. " * 60
     near = log_odds(reader, f"{filler}Nobody believed that the mill had burned. {filler}", "the mill had burned")
-    assert near < log_odds(reader, f"{filler}The mill had burned. {filler}", "mill had burned") - 2
+    assert near < log_odds(reader, f"{filler}The mill had burned. {filler}", "The mill had burned") - 2
+
+
+@pytest.mark.parametrize(
+    ("text", "stretch"),
+    [
+        ("It rained. An Lushan rose at Fanyang. It snowed.", "An Lushan rose at Fanyang"),
+        ("Otto sold the land.", "Otto sold the land"),
+        ("The toll on salt was raised in 1820.", "The toll on salt was raised in 1820"),
+        ("张巡守睢阳。城破，张巡死。", "张巡守睢阳"),
+        ("大雁塔高64米。", "大雁塔高64米"),
+    ],
+)
+def test_a_plain_sentence_is_stated(reader, text, stretch):
+    assert log_odds(reader, text, stretch) > _LEAST
 
 
 @pytest.mark.parametrize("text", ["", " \n", "\x00", "He rose. \x00 He fell.", "a" * 100_000, "，" * 5_000])
