@@ -34,11 +34,20 @@ def find_stated(claim: str, passage: str) -> tuple[tuple[int, int] | None, bool]
 
 
 def _is_stated(passage: str, place: tuple[int, int]) -> bool:
-    if read_text(passage).language not in JUDGED:
+    text = read_text(passage)
+    if text.language not in JUDGED:
         return True
-    raise_if_cancelled()
-    try:
-        return factuality_reader().log_odds(passage, *place) >= _LEAST
-    except ModelMissingError as error:
-        logger.info("Whether a passage means what it says is judged by rules alone: {error}", error=str(error))
-        return True
+    known = text.once(_odds_by_place)
+    if place not in known:
+        raise_if_cancelled()
+        try:
+            known[place] = factuality_reader().log_odds(passage, *place)
+        except ModelMissingError as error:
+            logger.info("Whether a passage means what it says is judged by rules alone: {error}", error=str(error))
+            return True
+    return known[place] >= _LEAST
+
+
+def _odds_by_place(_: str) -> dict[tuple[int, int], float]:
+    """Begin what is kept with a text: the log-odds of its stretches that were read."""
+    return {}

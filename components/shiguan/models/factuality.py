@@ -12,8 +12,10 @@ from shiguan.models.engine import EncoderGraph, GraphReader
 from shiguan.models.weights import DIMENSIONS
 
 ADAPTER = Path(__file__).with_name("factuality.npz")
-MOST = 200
+MOST = 128
 """Tokens of the window that is read, as it learned from them."""
+_AROUND = 600
+"""Characters before and behind a stretch that are looked at: more than a window's tokens."""
 
 
 class FactualityGraph(EncoderGraph):
@@ -51,11 +53,13 @@ class FactualityReader(GraphReader):
         """
         Return the log-odds that a text states what a stretch of it says.
 
-        :param text: Best some sentences; of a longer one the 200 tokens around the stretch are read.
+        :param text: Best some sentences; of a longer one the 128 tokens around the stretch are read.
         :param start: Where the stretch begins, in code points.
         :param end: Where it ends, exclusive.
         :returns: Above 0 where that is likely; 0 where the stretch has no token.
         """
+        first = max(0, start - _AROUND)
+        text, start, end = text[first : end + _AROUND], start - first, end - first
         pieces = self._tokenizer.pieces(text)
         inside = np.array([start < b and a < end for _, a, b in pieces], bool)
         (places,) = np.nonzero(inside)
