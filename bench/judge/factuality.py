@@ -10,7 +10,6 @@ sets, which nearly all are. Training goes on from `last.npz` in the folder where
 """
 
 import argparse
-import datetime
 import re
 import sys
 import time
@@ -31,8 +30,7 @@ from bench.quality.minimal_pairs import half_of
 from bench.quality.pair_sources import read_books
 from bench.quality.rows import auroc
 from shiguan.claims.restatement import restates
-from shiguan.models.factuality import ADAPTER, MOST, FactualityReader
-from shiguan.models.token_counter import tokenizer
+from shiguan.models.factuality import ADAPTER, FactualityReader, window_of
 from shiguan.text.sentences import sentence_spans
 
 STATED = Path(__file__).with_name("stated.tsv.gz")
@@ -145,12 +143,8 @@ def _clauses(folder: Path, language: str, measured: str) -> Iterator[Stretch]:
 @lru_cache(200_000)
 def tokens(stretch: Stretch) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return the tokens of the window around a stretch, and which of them are its."""
-    pieces = tokenizer().pieces(stretch.passage)
-    inside = np.array([stretch.place[0] < b and a < stretch.place[1] for _, a, b in pieces], bool)
-    places = np.flatnonzero(inside)
-    middle = (places[0] + places[-1] + 1) // 2 if len(places) else 0
-    first = max(0, min(middle - MOST // 2, len(pieces) - MOST))
-    return np.array([piece for piece, *_ in pieces[first : first + MOST]]), inside[first : first + MOST]
+    pieces, inside = window_of(stretch.passage, *stretch.place)
+    return np.array(pieces), inside
 
 
 def train(options: argparse.Namespace) -> None:
@@ -159,7 +153,7 @@ def train(options: argparse.Namespace) -> None:
     from torch.nn.functional import binary_cross_entropy_with_logits
 
     from bench.judge.network import Factuality
-    from bench.judge.train import keep, pace, take_over, trained
+    from bench.judge.train import keep, optimizer_of, pace, take_over, time_of_day, trained
     from shiguan.models.weights import Weights, weights_file
 
     torch.manual_seed(options.seed)
@@ -168,22 +162,12 @@ def train(options: argparse.Namespace) -> None:
     written, clauses = ([one for one in known if (one.source == "clauses") == is_clause] for is_clause in (False, True))
     clauses += [one for one in alone(written, np.random.default_rng(options.seed)) if tokens(one)[1].any()]
     began = time.time()
-    until = datetime.datetime.combine(
-        datetime.datetime.now(datetime.UTC), datetime.time.fromisoformat(options.until), datetime.UTC
-    ).timestamp()
+    until = time_of_day(options.until, began)
     model = Factuality(Weights(weights_file()))
     if (options.out / "last.npz").exists():
         take_over(model, options.out / "last.npz")
     learned = trained(model)
-    groups: dict[str, list[torch.Tensor]] = {name: [] for name in _RATES}
-    for name, value in learned.items():
-        small = "small" if re.match(r"l\d+\.", name) else "heads"
-        groups["adapter" if name.endswith((".down", ".up")) else small].append(value)
-    optimizer = torch.optim.AdamW(
-        [{"params": values, "rate": _RATES[kind]} for kind, values in groups.items()],
-        betas=(0.9, 0.98),
-        weight_decay=0.01,
-    )
+    optimizer = optimizer_of(learned, _RATES)
     draw = np.random.default_rng([options.seed, int(began)])
     step, read, seen, kept, share = 0, 0, 0.6, began, 1.0
     while share > 0:

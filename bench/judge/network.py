@@ -91,13 +91,8 @@ class Layer(nn.Module):
         return result
 
 
-class Judge(nn.Module):
-    """
-    Reads passages, each with some claims or one question.
-
-    The tokens of a claim see the claim and the passage; those of the passage see the passage alone, so that one reading
-    of it serves all its claims. A question and its passage see each other.
-    """
+class Encoder(nn.Module):
+    """The packaged encoder: the layers that read each text by itself stay, the others learn."""
 
     def __init__(self, weights: Weights) -> None:
         super().__init__()
@@ -110,6 +105,35 @@ class Judge(nn.Module):
         self.apart, self.together = nn.ModuleList(layers[:APART]), nn.ModuleList(layers[APART:DEPTH])
         for parameter in (*self.first.parameters(), *self.apart.parameters()):
             parameter.requires_grad = False
+
+    @torch.no_grad()
+    def read_apart(
+        self, ids: NDArray[np.int64], lengths: Sequence[int], sizes: Sequence[int], seen: Sequence[Tensor | None]
+    ) -> tuple[Tensor, Tensor]:
+        """Give the embeddings of the words of texts of some lengths, and what the layers that stay make of them."""
+        words = torch.from_numpy(unpack_blocks(self.table[ids]))
+        alone = self.first(words + self.positions[np.concatenate([np.arange(length) for length in lengths])])
+        for layer in self.apart:
+            alone = layer(alone, sizes, seen)
+        return words, alone
+
+    def read_together(self, hidden: Tensor, sizes: Sequence[int], seen: Sequence[Tensor | None]) -> Tensor:
+        """Give what the layers that learn make of tokens."""
+        for layer in self.together:
+            hidden = layer(hidden, sizes, seen)
+        return hidden
+
+
+class Judge(Encoder):
+    """
+    Reads passages, each with some claims or one question.
+
+    The tokens of a claim see the claim and the passage; those of the passage see the passage alone, so that one reading
+    of it serves all its claims. A question and its passage see each other.
+    """
+
+    def __init__(self, weights: Weights) -> None:
+        super().__init__(weights)
         self.of_claim = nn.Parameter(torch.zeros(weights.hidden))
         self.of_question = nn.Parameter(torch.zeros(weights.hidden))
         self.sharpness = nn.Parameter(torch.tensor([8.0, 8.0]))
@@ -134,16 +158,10 @@ class Judge(nn.Module):
             for mask, o, reading in zip(own, owners, readings, strict=True)
         ]
         kind = torch.from_numpy(np.concatenate([reading.kinds for reading in readings]))
-        with torch.no_grad():
-            ids = np.concatenate([reading.ids for reading in readings])
-            places = np.concatenate([np.arange(n) for reading in readings for n in reading.lengths])
-            words = torch.from_numpy(unpack_blocks(self.table[ids]))
-            alone = self.first(words + self.positions[places])
-            for layer in self.apart:
-                alone = layer(alone, sizes, own)
+        ids = np.concatenate([reading.ids for reading in readings])
+        words, alone = self.read_apart(ids, [n for reading in readings for n in reading.lengths], sizes, own)
         hidden = alone + torch.stack([torch.zeros_like(self.of_claim), self.of_claim, self.of_question])[kind]
-        for layer in self.together:
-            hidden = layer(hidden, sizes, both)
+        hidden = self.read_together(hidden, sizes, both)
         features, texts, places = [], [], []
         for text, far, near, reading in zip(*(x.split(sizes) for x in (words, alone, hidden)), readings, strict=True):
             parts = [x.split(reading.lengths) for x in (text, far, near)]
@@ -195,21 +213,12 @@ class Judge(nn.Module):
         return torch.cat([text[0], a, b, (a - b).abs(), a * b, *worst])
 
 
-class Factuality(nn.Module):
+class Factuality(Encoder):
     """Reads texts, of each of which a stretch is marked, and tells whether the text states what the stretch says."""
 
     def __init__(self, weights: Weights) -> None:
-        super().__init__()
-        self.table = weights.blocks("emb.word", weights.hidden)
-        kind = weights.floats("emb.type")[: weights.hidden]
-        positions = weights.floats("emb.pos").reshape(-1, weights.hidden) + kind
-        self.register_buffer("positions", torch.from_numpy(positions), persistent=False)
+        super().__init__(weights)
         self.marks = weights.start_id, weights.end_id
-        self.first = Norm(weights, "emb.ln")
-        layers = [Layer(weights, number) for number in range(DEPTH)]
-        self.apart, self.together = nn.ModuleList(layers[:APART]), nn.ModuleList(layers[APART:])
-        for parameter in (*self.first.parameters(), *self.apart.parameters()):
-            parameter.requires_grad = False
         self.of_stretch = nn.Parameter(torch.zeros(weights.hidden))
         self.stated_in, self.stated_out = nn.Linear(4 * weights.hidden, INNER), nn.Linear(INNER, 1)
 
@@ -220,14 +229,8 @@ class Factuality(nn.Module):
         ids = np.concatenate([[start, *pieces, end] for pieces, _ in texts])
         marked = torch.from_numpy(np.concatenate([np.pad(inside, 1) for _, inside in texts]))
         seen = [None] * len(texts)
-        with torch.no_grad():
-            places = np.concatenate([np.arange(size) for size in sizes])
-            hidden = self.first(torch.from_numpy(unpack_blocks(self.table[ids])) + self.positions[places])
-            for layer in self.apart:
-                hidden = layer(hidden, sizes, seen)
-        hidden = hidden + marked[:, None] * self.of_stretch
-        for layer in self.together:
-            hidden = layer(hidden, sizes, seen)
+        _, alone = self.read_apart(ids, sizes, sizes, seen)
+        hidden = self.read_together(alone + marked[:, None] * self.of_stretch, sizes, seen)
         parts = zip(hidden.split(sizes), marked.split(sizes), strict=True)
         pooled = [torch.cat([one[0], one[m].mean(0), one[m].amax(0), one[m][0]]) for one, m in parts]
         odds: Tensor = self.stated_out(F.gelu(self.stated_in(torch.stack(pooled))))[:, 0]

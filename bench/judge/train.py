@@ -154,6 +154,23 @@ def take_over(model: Judge, path: Path) -> None:
                 value.copy_(torch.from_numpy(stored[name].astype(np.float32)))
 
 
+def optimizer_of(learned: dict[str, Tensor], rates: dict[str, float]) -> torch.optim.Optimizer:
+    """Return what changes the weights, each group of them at its rate: adapters, what else is in layers, and heads."""
+    groups: dict[str, list[Tensor]] = {name: [] for name in rates}
+    for name, value in learned.items():
+        kind = "small" if re.match(r"l\d+\.", name) else "heads"
+        groups["adapter" if name.endswith((".down", ".up")) else kind].append(value)
+    parts = [{"params": values, "rate": rates[kind]} for kind, values in groups.items()]
+    return torch.optim.AdamW(parts, betas=(0.9, 0.98), weight_decay=0.01)
+
+
+def time_of_day(written: str, now: float) -> float:
+    """Return when a time of the day, in UTC, comes next."""
+    began = datetime.datetime.fromtimestamp(now, datetime.UTC)
+    until = datetime.datetime.combine(began, datetime.time.fromisoformat(written), datetime.UTC)
+    return (until if until > began else until + datetime.timedelta(days=1)).timestamp()
+
+
 def pace(now: float, began: float, until: float) -> float:
     """Give the share of the learning rate: whole for two fifths of the time, then falling to nothing."""
     return max(0.0, min(1.0, (until - now) / (0.6 * (until - began))))
@@ -172,15 +189,7 @@ class Trainer:
             take_over(self.model, options.out / "last.npz")
         self.learned = trained(self.model)
         self.average = {name: value.detach().clone() for name, value in self.learned.items()}
-        groups: dict[str, list[Tensor]] = {name: [] for name in RATES}
-        for name, value in self.learned.items():
-            kind = "small" if re.match(r"l\d+\.", name) else "heads"
-            groups["adapter" if name.endswith((".down", ".up")) else kind].append(value)
-        self.optimizer = torch.optim.AdamW(
-            [{"params": values, "rate": RATES[kind]} for kind, values in groups.items()],
-            betas=(0.9, 0.98),
-            weight_decay=0.01,
-        )
+        self.optimizer = optimizer_of(self.learned, RATES)
         self.step = self.tokens = 0
         self.seen: dict[str, float] = {}
 
@@ -278,13 +287,10 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    now = datetime.datetime.now(datetime.UTC)
-    hour, minute = map(int, options.until.split(":"))
-    until = now.replace(hour=hour, minute=minute, second=0)
-    if until <= now:
-        until += datetime.timedelta(days=1)
+    now = time.time()
+    until = time_of_day(options.until, now)
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-    torch.multiprocessing.spawn(run, (options, now.timestamp(), until.timestamp()), nprocs=options.processes)
+    torch.multiprocessing.spawn(run, (options, now, until), nprocs=options.processes)
     return 0
 
 

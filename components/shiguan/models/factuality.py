@@ -6,14 +6,16 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shiguan.models.adapter import APART, DEPTH, AdaptedWeights, Adapter
 from shiguan.models.engine import EncoderGraph, GraphReader
+from shiguan.models.token_counter import tokenizer
 from shiguan.models.weights import DIMENSIONS
 
 ADAPTER = Path(__file__).with_name("factuality.npz")
 MOST = 128
-"""Tokens of the window that is read, as it learned from them."""
+"""Tokens of the window that is read; it learned from up to 200, most of them fewer than 90."""
 _AROUND = 600
 """Characters before and behind a stretch that are looked at: more than a window's tokens."""
 
@@ -58,22 +60,28 @@ class FactualityReader(GraphReader):
         :param end: Where it ends, exclusive.
         :returns: Above 0 where that is likely; 0 where the stretch has no token.
         """
-        first = max(0, start - _AROUND)
-        text, start, end = text[first : end + _AROUND], start - first, end - first
-        pieces = self._tokenizer.pieces(text)
-        inside = np.array([start < b and a < end for _, a, b in pieces], bool)
-        (places,) = np.nonzero(inside)
-        if not len(places):
+        pieces, inside = window_of(text, start, end)
+        if not inside.any():
             return 0.0
-        first = int(max(0, min((places[0] + places[-1] + 1) // 2 - MOST // 2, len(pieces) - MOST)))
-        window = slice(first, first + MOST)
-        marked = np.pad(inside[window], 1)
-        embeddings = self._placed(self._words([piece for piece, *_ in pieces[window]]))
+        marked = np.pad(inside, 1)
+        embeddings = self._placed(self._words(pieces))
         mark = marked[:, None] * self._adapter.values["of_stretch"]
         (read,) = self._session.run(None, {"embeddings": embeddings[None], "mark": mark[None]})
         tokens, stretch = read[0], read[0][marked]
         pooled = np.concatenate([tokens[0], stretch.mean(0), stretch.max(0), stretch[0]])
         return float(self._adapter.head("stated", pooled)[0])
+
+
+def window_of(text: str, start: int, end: int) -> tuple[list[int], NDArray[np.bool_]]:
+    """Return the tokens around a stretch of a text, and which of them are its."""
+    first = max(0, start - _AROUND)
+    text, start, end = text[first : end + _AROUND], start - first, end - first
+    pieces = tokenizer().pieces(text)
+    inside = np.array([start < b and a < end for _, a, b in pieces], bool)
+    places = np.flatnonzero(inside)
+    middle = (places[0] + places[-1] + 1) // 2 if len(places) else 0
+    at = int(max(0, min(middle - MOST // 2, len(pieces) - MOST)))
+    return [piece for piece, *_ in pieces[at : at + MOST]], inside[at : at + MOST]
 
 
 _loading = threading.Lock()
