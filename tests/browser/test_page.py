@@ -243,13 +243,10 @@ def test_an_answer_is_taken_away_in_every_form(site, opened):
     assert {name: text[: len(begin[name])] for name, text in saved.items()} == begin
 
 
-@pytest.mark.parametrize(
-    ("locale", "right", "wrong", "tell", "kept"),
-    [
-        ("en-US", "Helpful", "Something is wrong", "Send", "Thank you. Noted: “A passage does not say this”."),
-        ("zh-CN", "对", "有误", "提交", "谢谢，已记下：所引原文没有这样说。"),
-    ],
-)
+@pytest.mark.parametrize(("locale", "right", "wrong", "tell", "kept"), [
+    ("en-US", "Helpful", "Something is wrong", "Send", "Thank you. Noted: “A passage does not say this”."),
+    ("zh-CN", "对", "有误", "提交", "谢谢，已记下：所引原文没有这样说。"),
+])  # fmt: skip
 def test_an_answer_is_judged_with_the_keyboard_alone(site, opened, locale, right, wrong, tell, kept):
     page = opened(site.url + "/", locale=locale)
     ask(page)

@@ -73,27 +73,18 @@ def test_the_first_passage_opens_by_itself_where_there_is_room(site, opened, wid
     assert page.evaluate("document.activeElement.id") == "question"
 
 
-def test_passages_are_shown_while_the_model_writes(site, opened):
+@pytest.mark.parametrize(("width", "place", "said", "then"), [
+    (1280, ".beside", "Passages read: 1", ".beside h2 >> text=The passage"), (390, ".readings", "The Tang", ".more"),
+])  # fmt: skip
+def test_passages_are_shown_while_the_model_writes(site, opened, width, place, said, then):
     told = Script(SENTENCES).events()
     site.script = [*told[:3], (WAIT, None), *told[3:]]
-    page = opened(site.url + "/")
+    page = opened(site.url + "/", width=width)
     ask(page, done=False)
-    page.wait_for_selector(".beside .passage >> text=An Lushan rose at Fanyang in 755.")
-    assert page.locator(".beside h2").inner_text() == "Passages read: 1"
+    page.wait_for_selector(f"{place} .passage >> text=An Lushan rose at Fanyang in 755.")
+    assert said in page.locator(place).inner_text()
     site.go.set()
-    page.wait_for_selector(".beside mark")
-    assert page.locator(".beside h2").inner_text() == "The passage"
-
-
-def test_passages_are_listed_on_a_phone_until_the_first_word_comes(site, opened):
-    told = Script(SENTENCES).events()
-    site.script = [*told[:3], (WAIT, None), *told[3:]]
-    page = opened(site.url + "/", width=390)
-    ask(page, done=False)
-    page.wait_for_selector(".readings .passage >> text=An Lushan rose at Fanyang in 755.")
-    assert "The Tang" in page.locator(".readings").inner_text()
-    site.go.set()
-    page.wait_for_selector(".more")
+    page.wait_for_selector(then)
     assert page.locator(".readings").count() == 0
 
 
@@ -315,12 +306,8 @@ def test_the_chinese_page_is_chinese_throughout(site, opened, status):
     site.sources = [source("tang.epub", "旧唐书"), source("tang.epub", "新唐书", complete=False, vectors=3)]
     site.conversations = [{"id": "c1", "title": "安禄山", "turns": 2}]
     change = {
-        "claim": "又反。",
-        "kind": "replaced",
-        "was": [7],
-        "numbers": [1],
-        "reason": "[7]: there is no such source",
-    }
+        "claim": "又反。", "kind": "replaced", "was": [7], "numbers": [1], "reason": "[7]: there is no such source",
+    }  # fmt: skip
     script = Script(
         ["安禄山反。", "陷东京。", "入关。", "至罗马。"],
         changes=[change],

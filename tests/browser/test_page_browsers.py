@@ -28,14 +28,11 @@ def test_the_modules_need_nothing_that_a_current_browser_lacks():
     assert (done.returncode, done.stdout) == (0, "")
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("export const a = new BarcodeDetector();", "BarcodeDetector is not supported in Firefox"),
-        ("using a = open();", "Parsing error"),
-        ("export const a = undeclared;", "'undeclared' is not defined"),
-    ],
-)
+@pytest.mark.parametrize(("text", "said"), [
+    ("export const a = new BarcodeDetector();", "BarcodeDetector is not supported in Firefox"),
+    ("using a = open();", "Parsing error"),
+    ("export const a = undeclared;", "'undeclared' is not defined"),
+])  # fmt: skip
 def test_the_linter_finds_what_one_of_them_lacks(text, said):
     done = lint("--stdin", "--stdin-filename", "hayhooks/ui/canary.js", input=text)
     assert done.returncode == 1

@@ -51,13 +51,10 @@ def test_a_text_stands_beside_its_passages(site, opened, width, locale, scheme):
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-@pytest.mark.parametrize(
-    ("locale", "partly", "another"),
-    [
-        ("en-US", "the same words, not checked further", "another source has “756” in the place of “755”"),
-        ("zh-CN", "字词相同，未再核实", "另一种资料作“756”，不作“755”"),
-    ],
-)
+@pytest.mark.parametrize(("locale", "partly", "another"), [
+    ("en-US", "the same words, not checked further", "another source has “756” in the place of “755”"),
+    ("zh-CN", "字词相同，未再核实", "另一种资料作“756”，不作“755”"),
+])  # fmt: skip
 def test_a_sentence_has_its_reason_and_the_source_that_disagrees(site, opened, locale, partly, another):
     why = "a passage says so word for word; another source has “756” in the place of “755”"
     against = place("in 756", parent_id="p2", title="The New Tang")

@@ -18,20 +18,12 @@ MARKUP = [
     "data:text/html,<script>{0}</script>", "<template><script>{0}</script></template>", "<form action='javascript:{0}'><button>", "<!--<script>{0}</script>-->", "]]><script>{0}</script>",
 ]  # fmt: skip
 TWISTS = [
-    lambda text: text,
-    lambda text: text.upper(),
-    lambda text: "\u202e" + text,
-    lambda text: text.replace("<", "\u003c\u200b"),
-    lambda text: text + "W" * 400,
-    lambda text: "e" + "\u0301" * 60 + text,
-    lambda text: text.replace(" ", "\t"),
-    lambda text: "**" + text + "** [1][2] [999999]",
-    lambda text: "__proto__ constructor " + text,
-    lambda text: "%3Cscript%3E " + text,
-    lambda text: "\ufeff\u2066" + text + "\u2069",
-    lambda text: "&lt;b&gt;" + text,
-    lambda text: "- " + text,
-    lambda text: "# " + text,
+    lambda text: text, lambda text: text.upper(), lambda text: "\u202e" + text,
+    lambda text: text.replace("<", "\u003c\u200b"), lambda text: text + "W" * 400,
+    lambda text: "e" + "\u0301" * 60 + text, lambda text: text.replace(" ", "\t"),
+    lambda text: "**" + text + "** [1][2] [999999]", lambda text: "__proto__ constructor " + text,
+    lambda text: "%3Cscript%3E " + text, lambda text: "\ufeff\u2066" + text + "\u2069",
+    lambda text: "&lt;b&gt;" + text, lambda text: "- " + text, lambda text: "# " + text,
     lambda text: text + "\U000e0001\U0001f600" * 20,
 ]  # fmt: skip
 HOSTILE = [

@@ -24,7 +24,7 @@ WRITABLE_ROOT = {"elasticsearch"}
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_every_service_is_confined(name):
+def test_every_service_is_confined_and_has_a_health_check_if_it_stays(name):
     service = SERVICES[name]
     assert service["cap_drop"] == ["ALL"]
     assert service["security_opt"] == ["no-new-privileges:true"]
@@ -34,26 +34,7 @@ def test_every_service_is_confined(name):
     assert limits.keys() == {"memory"}
     assert service.get("read_only", False) is (name not in WRITABLE_ROOT)
     assert "privileged" not in service
-
-
-@pytest.mark.parametrize("name", sorted(set(SERVICES) - ONE_OFF))
-def test_every_service_that_stays_has_a_health_check(name):
-    assert SERVICES[name]["healthcheck"]["test"]
-
-
-def test_only_the_embedded_server_starts_by_itself():
-    assert {name for name, service in SERVICES.items() if "profiles" not in service} == {"api"}
-    profiles = {tuple(service["profiles"]) for service in SERVICES.values() if "profiles" in service}
-    assert profiles == {("scale",), ("watch",)}
-    assert SERVICES["api"]["volumes"] == ["library:/data", "models:/models"]
-
-
-def test_two_replicas_wait_for_the_init_job_and_it_for_both_servers():
-    assert SERVICES["api-scale"]["deploy"]["replicas"] == 2
-    assert SERVICES["api-scale"]["depends_on"] == {"init": {"condition": "service_completed_successfully"}}
-    healthy = {"condition": "service_healthy"}
-    assert SERVICES["init"]["depends_on"] == {"elasticsearch": healthy, "qdrant": healthy}
-    assert SERVICES["init"]["command"] == ["stores", "init"]
+    assert name in ONE_OFF or service["healthcheck"]["test"]
 
 
 def test_no_password_has_a_default_and_each_is_checked_where_it_is_used():
@@ -112,15 +93,6 @@ def test_the_sizes_in_the_documentation_are_those_of_the_script():
 def test_what_fits_the_limits_is_what_the_documentation_says():
     assert {SERVICES[name]["deploy"]["resources"]["limits"]["memory"] for name in ("elasticsearch", "qdrant")} == {"4G"}
     assert f"fit {children_within(4 * GIB) / 1e6:.1f} million children" in read("docs", "deploy.md")
-
-
-def test_both_servers_can_write_backups():
-    for name in ("elasticsearch", "qdrant"):
-        assert "backups:/backups" in SERVICES[name]["volumes"]
-        assert SERVICES[name]["depends_on"] == {"backups": {"condition": "service_completed_successfully"}}
-    assert SERVICES["elasticsearch"]["environment"]["path.repo"] == "/backups/elasticsearch"
-    assert SERVICES["qdrant"]["environment"]["QDRANT__STORAGE__SNAPSHOTS_PATH"] == "/backups/qdrant"
-    assert "file:///backups/qdrant/shiguan-children/" in read("docs", "operating.md")
 
 
 def test_encryption_is_laid_over_services_that_there_are():

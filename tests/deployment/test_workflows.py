@@ -16,18 +16,6 @@ def steps(name):
     return [step for job in WORKFLOWS[name]["jobs"].values() for step in job["steps"]]
 
 
-def test_what_runs_is_what_anybody_runs():
-    runs = [step["run"] for step in steps("ci") if "run" in step]
-    assert runs == [".ci/run", "make test PYTHON=python", "make test-haystack3"]
-    assert (ROOT / ".ci" / "run").is_file()
-    told = [step for step in steps("evaluate") if "run" in step]
-    gate, comment = told[1], told[-1]
-    assert "-m bench.quality.gate --output" in gate["run"]
-    assert "gh pr comment" in comment["run"]
-    assert "comparison.md" in comment["run"]
-    assert comment["if"].startswith("always()")
-
-
 def test_every_python_that_the_package_takes_is_tried_and_so_is_that_of_the_image():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     taken = re.findall(r"(?m)^Programming Language :: Python :: (3\.\d+)$", "\n".join(project["classifiers"]))

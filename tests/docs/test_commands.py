@@ -80,10 +80,8 @@ def test_the_stage_that_a_page_adds_is_fine_where_it_says(tmp_path):
     (added,) = (yaml.safe_load(text) for language, _, text in FENCE.findall(page) if language == "yaml")
     mode = yaml.safe_load((ROOT / "pipelines" / "embedded" / "simple.yml").read_text(encoding="utf-8"))
     mode["components"] |= added["components"]
-    replaced = {
-        "generator.replies": "citation_extractor.replies",
-        "context_builder.documents": "citation_extractor.documents",
-    }
+    ends = {"generator": "replies", "context_builder": "documents"}
+    replaced = {f"{sender}.{what}": f"citation_extractor.{what}" for sender, what in ends.items()}
     kept = [one for one in mode["connections"] if replaced.get(one["sender"]) != one["receiver"]]
     assert len(kept) == len(mode["connections"]) - 2
     mode["connections"] = kept + added["connections"]

@@ -1,8 +1,8 @@
 """Small Word files made in memory, written element by element as no library can write them."""
 
-import io
-import zipfile
 from dataclasses import dataclass, field
+
+from tests.doubles.epub_builder import zip_bytes
 
 TRANSITIONAL = {
     "w": "http://schemas.openxmlformats.org/wordprocessingml/2006/main",
@@ -57,11 +57,7 @@ class DocxBuilder:
             inner += "".join(f'<w:{kind} w:id="{key}">{note}</w:{kind}>' for key, note in notes.items())
             written |= {f"word/{kind}s.xml": self.part(f"{kind}s", inner)} if notes else {}
         written |= {"word/styles.xml": self.part("styles", self.styles)} if self.styles else {}
-        buffer = io.BytesIO()
-        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, content in (written | self.parts).items():
-                archive.writestr(name, content)
-        return buffer.getvalue()
+        return zip_bytes(written | self.parts)
 
     def body_element(self):
         return f"<w:body>{self.body}<w:sectPr/></w:body>"

@@ -12,21 +12,16 @@ from shiguan.engine.mode import Mode
 from shiguan.engine.mode_pipeline import ModePipeline
 from shiguan.engine.runner import Runner
 from shiguan.errors import AnswerError, RefusedError, StoreLockedError
+from shiguan.llm.calls import blocking
 
 TEXT = "An Lushan rose at Fanyang in 755 [1]. He took Luoyang in the twelfth month [1]. "
 TOKENS = [TEXT[start : start + 7] for start in range(0, len(TEXT), 7)]
 STAGES = ["fetcher", "context", "generator", "hallucination_grader", "citations"]
 FAILURES = [
-    lambda: ValueError("a bug"),
-    lambda: KeyError("another"),
-    lambda: AnswerError("The stage `x` failed.", stage="x"),
-    lambda: RefusedError("No."),
-    lambda: StoreLockedError("Locked."),
-    TimeoutError,
-    lambda: OSError(28, "No space left on device"),
-    RecursionError,
-    lambda: asyncio.CancelledError("from within"),
-]
+    lambda: ValueError("a bug"), lambda: KeyError("another"), lambda: AnswerError("The stage `x` failed.", stage="x"),
+    lambda: RefusedError("No."), lambda: StoreLockedError("Locked."), TimeoutError,
+    lambda: OSError(28, "No space left on device"), RecursionError, lambda: asyncio.CancelledError("from within"),
+]  # fmt: skip
 HANG = "hang"
 
 
@@ -70,9 +65,7 @@ class Context:
         strike("context", query)
         return {"documents": documents, "messages": [ChatMessage.from_user(query)]}
 
-    @component.output_types(documents=list[Document], messages=list[ChatMessage])
-    def run(self, documents: list[Document], query: str):
-        raise AssertionError("the asynchronous twin runs")
+    run = blocking(run_async)
 
 
 @component
@@ -93,9 +86,7 @@ class Generator:
                 await asyncio.sleep(0)
         return {"replies": [ChatMessage.from_assistant("".join(TOKENS), meta={"query": query})]}
 
-    @component.output_types(replies=list[ChatMessage])
-    def run(self, messages: list[ChatMessage], streaming_callback: Any = None):
-        raise AssertionError("the asynchronous twin runs")
+    run = blocking(run_async)
 
 
 @component
@@ -107,9 +98,7 @@ class Grader:
         # A stage that stays silent: the pipeline ends without an answer and without an exception.
         return {} if PLANS.get(query, Plan()).silent else {"replies": replies}
 
-    @component.output_types(replies=list[ChatMessage])
-    def run(self, replies: list[ChatMessage], documents: list[Document]):
-        raise AssertionError("the asynchronous twin runs")
+    run = blocking(run_async)
 
 
 @component
@@ -131,21 +120,16 @@ def fake_runner(*, graded: bool) -> Runner:
     """A mode whose drafts are streamed, or one where a grader stands between."""
     declared = {"inputs": {"query": ["fetcher.query"]}, "outputs": {"answers": "citations.answers"}}
     pipeline = ModePipeline(metadata={"deployment": "embedded", "mode": "simple", **declared, "budget": {}})
-    pipeline.add_component("fetcher", Fetcher())
-    pipeline.add_component("context", Context())
-    pipeline.add_component("generator", Generator())
-    pipeline.add_component("citations", Citations())
-    pipeline.connect("fetcher.documents", "context.documents")
-    pipeline.connect("fetcher.query", "context.query")
-    pipeline.connect("context.messages", "generator.messages")
+    stages = {"fetcher": Fetcher(), "context": Context(), "generator": Generator(), "citations": Citations()}
+    for name, stage in (stages | ({"hallucination_grader": Grader()} if graded else {})).items():
+        pipeline.add_component(name, stage)
+    writer = "hallucination_grader" if graded else "generator"
     if graded:
-        pipeline.add_component("hallucination_grader", Grader())
         pipeline.connect("generator.replies", "hallucination_grader.replies")
         pipeline.connect("context.documents", "hallucination_grader.documents")
-        pipeline.connect("hallucination_grader.replies", "citations.replies")
-    else:
-        pipeline.connect("generator.replies", "citations.replies")
-    pipeline.connect("context.documents", "citations.documents")
+    for end in ("fetcher.documents context.documents", "fetcher.query context.query", "context.messages generator.messages",
+                f"{writer}.replies citations.replies", "context.documents citations.documents"):  # fmt: skip
+        pipeline.connect(*end.split())
     runner = Runner.__new__(Runner)
     runner.deployment, runner.mode, runner.pipeline = "embedded", "simple", pipeline
     runner._stamp, runner._keep_receipt = {"deployment": "embedded", "mode_sha256": ""}, None

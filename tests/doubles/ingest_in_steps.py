@@ -6,26 +6,18 @@ It prints `slice` before it waits. Vectors are made without a model, under the n
 
 import sys
 
-from tests.doubles.fake_embedder import embedded
+from tests.doubles.fake_embedder import embed_without_a_model
 
 from shiguan import cli
-from shiguan.ingest import e5_document_embedder, vector_writer
+from shiguan.ingest import vector_writer
 
 
-class Embedder(e5_document_embedder.E5DocumentEmbedder):
-    """Embeds without a model, as often as it is told to."""
-
-    def warm_up(self):
-        pass
-
-    def run(self, documents):
-        print("slice", flush=True)  # noqa: T201
-        sys.stdin.readline()
-        return {"documents": list(map(embedded, documents))}
+def wait(_):
+    print("slice", flush=True)  # noqa: T201
+    sys.stdin.readline()
 
 
-e5_document_embedder.E5DocumentEmbedder.warm_up = Embedder.warm_up
-e5_document_embedder.E5DocumentEmbedder.run = Embedder.run
+embed_without_a_model(wait)
 vector_writer._SLICE = vector_writer._BATCH = 8
 if __name__ == "__main__":
     raise SystemExit(cli.main(sys.argv[1:]))

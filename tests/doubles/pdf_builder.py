@@ -52,11 +52,9 @@ def build_pdf(
     named = b"".join(b"/%s %s" % (name.encode(), font) for name, font in (fonts or {"F": HELVETICA}).items())
     kids = b" ".join(b"%d 0 R" % (6 + 2 * number) for number in range(len(contents)))
     objects = [
-        b"<</Type/Catalog/Pages 2 0 R%s>>" % catalog,
-        b"<</Type/Pages/Kids[%s]/Count %d>>" % (kids, len(contents)),
-        _stream(to_unicode),
-        b"<</Font<<%s>>>>" % named,
-    ]
+        b"<</Type/Catalog/Pages 2 0 R%s>>" % catalog, b"<</Type/Pages/Kids[%s]/Count %d>>" % (kids, len(contents)),
+        _stream(to_unicode), b"<</Font<<%s>>>>" % named,
+    ]  # fmt: skip
     for number, content in enumerate(contents):
         objects += [
             _stream(content),

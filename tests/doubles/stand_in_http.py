@@ -46,11 +46,9 @@ class StandInHandler(LocalHandler):
     def do_GET(self) -> None:
         llm = self.server.llm
         path = self.path.removeprefix("/v1")
-        models = [{"id": name, "object": "model", "created": 0, "owned_by": "stand-in"} for name in llm.models]
         if path == "/models":
-            self._send(200, {"object": "list", "data": models})
-        elif path.startswith("/models/") and path.removeprefix("/models/") in llm.models:
-            self._send(200, models[llm.models.index(path.removeprefix("/models/"))])
+            model = {"id": "stand-in", "object": "model", "created": 0, "owned_by": "stand-in"}
+            self._send(200, {"object": "list", "data": [model]})
         elif path == "/stand-in/stats":
             self._send(200, llm.stats())
         elif path == "/stand-in/take":

@@ -15,10 +15,7 @@ What it looks like from outside:
 - `next(times=2, status=429, retry_after=0)` and its like spoil the calls that follow, see `Fault`;
 - `requests`, `calls`, `max_in_flight`, `disconnects` and `critical_path` say what the clients did.
 
-By hand, for demos and load tests (what happened so far is at /stand-in/stats, and
-at /stand-in/take, which forgets it):
-
-    python -m tests.doubles.stand_in_llm --port 8001 --rules tests/doubles/stand_in_rules.yml
+For load tests it runs by itself; what happened so far is at /stand-in/stats, and at /stand-in/take, which forgets it.
 """
 
 import argparse
@@ -31,12 +28,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import yaml
 from tests.doubles.stand_in_http import StandInServer
-from tests.doubles.stand_in_script import Call, Fault, Rule, load_rules
+from tests.doubles.stand_in_script import Call, Fault, Rule
 
 __all__ = ["Call", "Fault", "Rule", "StandInLlm"]
-
-MODEL = "stand-in"
 
 
 @dataclass
@@ -63,7 +59,6 @@ class StandInLlm:
     tokens_per_event: int = 1
     port: int = 0
     api_key: str | None = None
-    models: tuple[str, ...] = (MODEL,)
     reports_usage: bool = True
     refuses_tools: bool = False
     cached_tokens: int | None = None
@@ -74,32 +69,20 @@ class StandInLlm:
     def __post_init__(self) -> None:
         self._faults: list[Fault] = []
         self._changed = threading.Condition()
-        self._server: StandInServer | None = None
 
-    # -- life -------------------------------------------------------------------------------------------------------
-
-    def start(self) -> "StandInLlm":
+    def __enter__(self) -> "StandInLlm":
         """Listen on 127.0.0.1 in a thread of its own."""
         self._server = StandInServer(self.port, self).__enter__()
         self.port = self._server.server_port
         return self
 
-    def stop(self) -> None:
-        if self._server is not None:
-            self._server.stop()
-
-    def __enter__(self) -> "StandInLlm":
-        return self.start()
-
     def __exit__(self, *_: object) -> None:
-        self.stop()
+        self._server.stop()
 
     @property
     def url(self) -> str:
         """The base URL for OPENAI_BASE_URL or `api_base_url`."""
         return f"http://127.0.0.1:{self.port}/v1"
-
-    # -- knobs ------------------------------------------------------------------------------------------------------
 
     def rule(self, match: Any, reply: Any = "", **more: Any) -> Rule:
         """Add a rule before the others."""
@@ -118,8 +101,6 @@ class StandInLlm:
         with self._changed:
             self.requests, self._faults = [], []
             self.max_in_flight = self.in_flight
-
-    # -- what happened ----------------------------------------------------------------------------------------------
 
     @property
     def calls(self) -> int:
@@ -163,18 +144,7 @@ class StandInLlm:
             return self._changed.wait_for(lambda: condition(self), timeout)
 
     def stats(self) -> dict[str, Any]:
-        statuses = [call.status for call in self.requests if call.status is not None]
-        return {
-            "calls": self.calls,
-            "in_flight": self.in_flight,
-            "max_in_flight": self.max_in_flight,
-            "disconnects": self.disconnects,
-            "critical_path": self.critical_path,
-            "busy_seconds": round(self.busy_seconds, 3),
-            "statuses": {str(status): statuses.count(status) for status in sorted(set(statuses))},
-        }
-
-    # -- used by the handler ----------------------------------------------------------------------------------------
+        return {"calls": self.calls, "busy_seconds": round(self.busy_seconds, 3)}
 
     def begin(self, call: Call) -> None:
         with self._changed:
@@ -213,7 +183,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--port", type=int, default=8001)
     parser.add_argument("--rules", type=Path, help="a YAML file with rules and knobs")
     options = parser.parse_args(arguments)
-    settings = load_rules(options.rules) if options.rules else {}
+    settings = yaml.safe_load(options.rules.read_text(encoding="utf-8")) if options.rules else {}
+    settings["rules"] = [Rule(**rule) for rule in settings.get("rules", ())]
     # Started in the background of a script, it would have the interrupt ignored from birth.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     with StandInLlm(**{**settings, "port": options.port}) as llm:

@@ -3,10 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
-
-import yaml
 
 
 @dataclass
@@ -67,17 +64,3 @@ class Rule:
         if callable(self.match):
             return self.match(call)
         return re.search(self.match, call.prompt, re.DOTALL) is not None
-
-
-def load_rules(path: Path) -> dict[str, Any]:
-    """
-    Read the knobs and rules of a YAML file.
-
-    Keys are those of `StandInLlm`; each entry of `rules` has `match`, `reply`, `times` and the fields of `Fault`.
-    """
-    settings = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    rules = []
-    for entry in settings.pop("rules", None) or []:
-        spoiled = {key: entry.pop(key) for key in list(entry) if key in Fault.__dataclass_fields__}
-        rules.append(Rule(**entry, fault=Fault(**spoiled) if spoiled else None))
-    return {**settings, "rules": rules}

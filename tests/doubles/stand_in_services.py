@@ -41,7 +41,6 @@ class _Fault:
     status: int = 200
     body: bytes | None = None
     type: str = "application/json"
-    hang: bool = False
     headers: dict[str, str] = field(default_factory=dict)
 
 
@@ -52,7 +51,6 @@ class StandInServices:
         self.requests: list[tuple[str, dict[str, str]]] = []
         self.persons: dict[str, Any] = {"王安石": WANG, "Wang Anshi": WANG}
         self.articles: list[dict[str, Any]] = ARTICLES
-        self.stopping = threading.Event()
         self._faults: dict[str, list[_Fault]] = {}
         self._lock = threading.Lock()
 
@@ -74,7 +72,6 @@ class StandInServices:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.stopping.set()
         self._server.stop()
 
 
@@ -86,9 +83,6 @@ class _Handler(LocalHandler):
         given = {name: values[0] for name, values in parse_qs(parts.query).items()}
         self.services.requests.append((parts.path, given))
         fault = self.services.fault(parts.path)
-        if fault is not None and fault.hang:
-            self.services.stopping.wait()
-            return
         if fault is not None:
             self._send(fault.status, fault.body if fault.body is not None else b"{}", fault.type, fault.headers)
             return

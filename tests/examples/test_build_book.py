@@ -12,7 +12,6 @@ from examples.build_book import build_book
 from lxml import etree
 
 ROOT = Path(__file__).resolve().parents[2]
-OPF = "{http://www.idpf.org/2007/opf}"
 
 
 @pytest.fixture(scope="module")
@@ -30,19 +29,12 @@ def files(book):
 def trees(files):
     """Every XML file, parsed strictly: one that is not well formed fails here."""
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
-    return {
-        n: etree.fromstring(b, parser)
-        for n, b in files.items()
-        if n.endswith((".xhtml", ".opf", ".ncx", ".svg", ".xml"))
-    }
+    kinds = (".xhtml", ".opf", ".ncx", ".svg", ".xml")
+    return {name: etree.fromstring(data, parser) for name, data in files.items() if name.endswith(kinds)}
 
 
-def test_build_twice_gives_the_same_bytes(book, tmp_path):
-    again = build_book(tmp_path / "other" / "name.epub")
-    assert again.read_bytes() == book.read_bytes()
-
-
-def test_build_does_not_depend_on_file_times_or_line_endings(book, tmp_path):
+def test_build_does_not_depend_on_names_file_times_or_line_endings(book, tmp_path):
+    assert build_book(tmp_path / "other" / "name.epub").read_bytes() == book.read_bytes()
     source = ROOT / "examples" / "book"
     copy = tmp_path / "copy"
     for path in source.rglob("*"):

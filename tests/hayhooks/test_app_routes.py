@@ -131,14 +131,9 @@ async def test_a_server_without_the_extra_says_what_mcp_needs(app_module, settin
 
 
 ODD = {
-    "surrogate": '"\\ud800"',
-    "long number": "9" * 400,
-    "longer number": "9" * 5000,
-    "deep": "[" * 600 + "]" * 600,
-    "deepest": "[" * 100_000 + "]" * 100_000,
-    "many": "[" + "1," * 20_000 + "1]",
-    "no number": "NaN",
-}
+    "surrogate": '"\\ud800"', "long number": "9" * 400, "longer number": "9" * 5000, "deep": "[" * 600 + "]" * 600,
+    "deepest": "[" * 100_000 + "]" * 100_000, "many": "[" + "1," * 20_000 + "1]", "no number": "NaN",
+}  # fmt: skip
 FIELDS = (
     *("query", "mode", "top_k", "temperature", "filters", "history", "conversation_id", "task", "profile", "language"),
     *("tenant_id", "include_sources", "requests", "model", "messages", "stream", "stream_options", "tools", "n"),

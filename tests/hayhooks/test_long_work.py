@@ -55,16 +55,12 @@ def at_rest(process):
     return False
 
 
-@pytest.mark.parametrize(
-    ("path", "bodies"),
-    [
-        ("/api/v1/verify", [{"text": SENTENCES}] * 8),
-        ("/api/v1/verify", [{"text": QUOTATIONS, "stream": True}] * 8),
-        ("/api/v1/verify", [{"text": SPACES}] * 8),
-        ("/api/v1/why", [{"query": f"SILENT {number}?", "expected": "Guo Ziyi retook"} for number in range(24)]),
-    ],
-    ids=["sentences", "quotations", "spaces", "why"],
-)
+@pytest.mark.parametrize(("path", "bodies"), [
+    ("/api/v1/verify", [{"text": SENTENCES}] * 8),
+    ("/api/v1/verify", [{"text": QUOTATIONS, "stream": True}] * 8),
+    ("/api/v1/verify", [{"text": SPACES}] * 8),
+    ("/api/v1/why", [{"query": f"SILENT {number}?", "expected": "Guo Ziyi retook"} for number in range(24)]),
+], ids=["sentences", "quotations", "spaces", "why"])  # fmt: skip
 def test_others_are_answered_meanwhile_and_the_work_ends_with_its_caller_and_with_the_server(
     server, llm, keys, path, bodies
 ):

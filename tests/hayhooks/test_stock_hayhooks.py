@@ -44,17 +44,12 @@ def test_the_body_names_no_other_tenant_and_nothing_unknown(stock):
     assert stock.post("/simple/run", json={"query": ""}).status_code == 422
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"query": "Who \ud800 proposed it?"},
-        {"conversation_id": "\ud800"},
-        {"history": [{"role": "user", "content": "\ud800"}]},
-        {"filters": {"field": "meta.title", "operator": "==", "value": "\ud800"}},
-        {"top_k": float("inf")},
-        {"top_k": 99},
-    ],
-)
+@pytest.mark.parametrize("given", [
+    {"query": "Who \ud800 proposed it?"}, {"conversation_id": "\ud800"},
+    {"history": [{"role": "user", "content": "\ud800"}]},
+    {"filters": {"field": "meta.title", "operator": "==", "value": "\ud800"}},
+    {"top_k": float("inf")}, {"top_k": 99},
+])  # fmt: skip
 def test_a_wrong_value_is_refused_with_its_field_also_one_that_no_reply_can_quote(stock, given):
     body = json.dumps({"query": QUESTION, **given}).encode()
     reply = stock.post("/simple/run", content=body, headers={"Content-Type": "application/json"})

@@ -1,5 +1,6 @@
 """The deployment `elasticsearch_qdrant` on real servers, see README.md beside this file."""
 
+import itertools
 import json
 import os
 import uuid
@@ -20,22 +21,16 @@ from shiguan.engine.library import Library
 from shiguan.engine.loading import load_stores
 from shiguan.engine.runner import Runner
 from shiguan.errors import StoreError, StoreFormatError
+from shiguan.tenants import where
 
-ADDRESSES = {
-    name: os.environ.get(name)
-    for name in (
-        "SHIGUAN_ELASTICSEARCH_URL",
-        "SHIGUAN_ELASTICSEARCH_API_KEY",
-        "SHIGUAN_QDRANT_URL",
-        "SHIGUAN_QDRANT_API_KEY",
-    )
-}
+SERVERS = ("ELASTICSEARCH", "QDRANT")
+ADDRESSES = {name: os.environ.get(name) for one in SERVERS for name in (f"SHIGUAN_{one}_URL", f"SHIGUAN_{one}_API_KEY")}
 TENANT = {"field": "meta.tenant_id", "operator": "==", "value": "t"}
 
 pytestmark = [
     pytest.mark.integration,
     pytest.mark.skipif(
-        not (ADDRESSES["SHIGUAN_ELASTICSEARCH_URL"] and ADDRESSES["SHIGUAN_QDRANT_URL"]),
+        not all(ADDRESSES[f"SHIGUAN_{one}_URL"] for one in SERVERS),
         reason="SHIGUAN_ELASTICSEARCH_URL and SHIGUAN_QDRANT_URL name no servers",
     ),
 ]
@@ -96,39 +91,23 @@ def test_init_twice_and_status_without_problems(prefix, capsys):
     ],
 )
 def test_words_are_found_as_the_analysis_promises(stores, query, expected):
-    stores["children"].write_documents(
-        [
-            child("possession", "这是他的书吗"),
-            child("capital", "天子在長安"),
-            child("tax", "The court taxed salt"),
-            child("year", "It happened in 2024"),
-            child("other-year", "It happened in 2023"),
-            child("sum", "They paid 12,000 coins"),
-            child("titled", "Nothing of note", title="The Annals"),
-        ],
-        policy=DuplicatePolicy.OVERWRITE,
-    )
+    texts = {
+        "possession": "这是他的书吗", "capital": "天子在長安", "tax": "The court taxed salt", "year": "It happened in 2024",
+        "other-year": "It happened in 2023", "sum": "They paid 12,000 coins",
+    }  # fmt: skip
+    written = [*itertools.starmap(child, texts.items()), child("titled", "Nothing of note", title="The Annals")]
+    stores["children"].write_documents(written, policy=DuplicatePolicy.OVERWRITE)
     found = ElasticsearchBM25Retriever(document_store=stores["children"].words).run(query, filters=TENANT)["documents"]
     assert found[0].id == expected
     assert "other-year" not in {document.id for document in found}
 
 
-@pytest.mark.parametrize(
-    "condition",
-    [
-        {"field": "meta.language", "operator": "!=", "value": "zh"},
-        {"field": "meta.language", "operator": "not in", "value": ["zh", "en"]},
-        {"field": "meta.position", "operator": ">=", "value": 2},
-        {
-            "operator": "NOT",
-            "conditions": [
-                {"field": "meta.language", "operator": "==", "value": "zh"},
-                {"field": "meta.position", "operator": "==", "value": 1},
-            ],
-        },
-        {"operator": "OR", "conditions": [TENANT, {"field": "meta.position", "operator": "<", "value": 2}]},
-    ],
-)
+@pytest.mark.parametrize("condition", [
+    where("meta.language", "!=", "zh"), where("meta.language", "not in", ["zh", "en"]),
+    where("meta.position", ">=", 2),
+    {"operator": "NOT", "conditions": [where("meta.language", "==", "zh"), where("meta.position", "==", 1)]},
+    {"operator": "OR", "conditions": [TENANT, where("meta.position", "<", 2)]},
+])  # fmt: skip
 def test_filters_mean_the_same_on_both_servers(stores, condition):
     documents = [
         child(f"{language}-{position}-{tenant}", "text", tenant_id=tenant, position=position, **language_meta)

@@ -17,17 +17,12 @@ def test_they_pass_and_leave_nothing_behind():
         elasticsearch.late = qdrant.late = 0.02
         elasticsearch.fresh, elasticsearch.recovering_health = 3, "yellow"
         elasticsearch.indexes["somebody-elses"] = {}
-        environment = {
-            **os.environ,
-            "SHIGUAN_ELASTICSEARCH_URL": elasticsearch.url,
-            "SHIGUAN_QDRANT_URL": qdrant.url,
-            "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry),
-        }
+        servers = {"SHIGUAN_ELASTICSEARCH_URL": elasticsearch.url, "SHIGUAN_QDRANT_URL": qdrant.url}
+        environment = os.environ | servers | {"PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
         command = [sys.executable, "-m", "pytest", "-q", "-m", "integration", "-p", "no:cacheprovider"]
-        done = subprocess.run(
-            [*command, "tests/integration/test_elasticsearch_qdrant.py"],
-            cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600, check=False,
-        )  # fmt: skip
+        command.append("tests/integration/test_elasticsearch_qdrant.py")
+        how = {"cwd": ROOT, "capture_output": True, "text": True, "timeout": 600}
+        done = subprocess.run(command, check=False, env=environment, **how)
         assert done.returncode == 0, done.stdout[-4000:]
         assert "skipped" not in done.stdout
         assert list(elasticsearch.indexes) == ["somebody-elses"]

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from tests.doubles.agent_file import agent_file, outside_tools
+from tests.doubles.own_modes import agent_file, outside_tools
 from tests.doubles.small_library import TEXTS
 
 from shiguan.engine.loading import load_stores
@@ -65,15 +65,6 @@ def ask_library(library):
 # -- the library alone -------------------------------------------------------------------------------------------------
 
 
-def test_one_call_answers_where_the_passages_are_enough(llm, ask_library):
-    script(llm, "Yang Yan proposed the two-tax reform in 780. [1]")
-    answer = ask_library("Who proposed the two-tax reform?")
-    assert (answer["answer"], answer["status"]) == ("Yang Yan proposed the two-tax reform in 780. [1]", "answered")
-    assert (llm.calls, answer["metadata"]["llm_calls"]) == (1, 1)
-    assert "origin" not in answer["citations"][0]
-    assert offered(llm, 0) == ["search_library", "read_passage"]
-
-
 def test_the_model_searches_the_library_again_and_cites_what_that_found(llm, ask_library):
     script(llm, calls(("search_library", {"query": "wall of the capital"})), "The wall was pulled down in 904. [2]")
     answer = ask_library("Who proposed the two-tax reform?", top_k=1)
@@ -86,22 +77,15 @@ def test_the_model_searches_the_library_again_and_cites_what_that_found(llm, ask
     assert '<source number="2" file="wall.txt"' in told["content"]
 
 
-def test_a_call_in_text_does_the_same_for_a_model_that_cannot_call_tools(llm, ask_library):
-    call = '```json\n{"tool": "search_library", "arguments": {"query": "wall of the capital"}}\n```'
-    script(llm, call, "The wall was pulled down in 904. [2]")
-    answer = ask_library("Who proposed the two-tax reform?", top_k=1)
-    assert answer["citations"][0]["source"] == "wall.txt"
-    assert messages(llm, 1)[-1]["role"] == "user"
-    assert messages(llm, 1)[-1]["content"].startswith("Observation of search_library:\n<sources>")
-
-
 def test_a_server_that_refuses_tools_is_asked_without_them(llm, ask_library):
-    call = '{"tool": "search_library", "arguments": {"query": "wall of the capital"}}'
+    call = '```json\n{"tool": "search_library", "arguments": {"query": "wall of the capital"}}\n```'
     script(llm, call, "The wall was pulled down in 904. [2]")
     llm.refuses_tools = True
     answer = ask_library("Who proposed the two-tax reform?", top_k=1)
     assert answer["citations"][0]["source"] == "wall.txt"
-    assert [bool(offered(llm, request)) for request in range(3)] == [True, False, False]
+    assert [offered(llm, request) for request in range(3)] == [["search_library", "read_passage"], [], []]
+    told = messages(llm, 2)[-1]
+    assert (told["role"], told["content"].splitlines()[0]) == ("user", "Observation of search_library:")
     # The definitions stand in the system message, so the model knows them all the same.
     assert '"tool": "read_passage"' in messages(llm, 1)[0]["content"]
 
@@ -237,13 +221,9 @@ def test_a_model_whose_call_cannot_be_read_answers_without_tools(llm, ask_librar
     answer = ask_library("Who proposed the two-tax reform?")
     assert [bool(offered(llm, request)) for request in range(llm.calls)] == [True, False]
     assert answer["status"] == "answered"
-
-
-def test_a_model_that_only_makes_calls_that_cannot_be_read_is_asked_twice(llm, ask_library):
-    script(llm, {"tool_calls": [{"name": "search_library", "arguments": "no JSON"}]})
+    script(llm, broken)  # and nothing else
     answer = ask_library("杨炎提出了什么？")
-    assert llm.calls == 2
-    assert (answer["answer"], answer["status"]) == (SORRY, "refused")
+    assert (llm.calls, answer["answer"], answer["status"]) == (2 + 2, SORRY, "refused")
 
 
 @pytest.mark.parametrize("most", [1, 2, 3])

@@ -84,17 +84,12 @@ def simple(sample_book):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("question", "status"),
-    [
-        ("Who invented the telephone?", "closest"),
-        ("谁发明了电话？", "not_found"),
-        ("Who won the battle of Hastings?", "not_found"),
-        ("How many strings of cash did the rich merchants of Chang'an lend?", "quoted"),
-        ("盐的专卖是哪一年由谁创立的？", "quoted"),
-        ("李愬雪夜入蔡州时带了多少人？", "quoted"),
-    ],
-)
+@pytest.mark.parametrize(("question", "status"), [
+    ("Who invented the telephone?", "closest"), ("谁发明了电话？", "not_found"),
+    ("Who won the battle of Hastings?", "not_found"),
+    ("How many strings of cash did the rich merchants of Chang'an lend?", "quoted"),
+    ("盐的专卖是哪一年由谁创立的？", "quoted"), ("李愬雪夜入蔡州时带了多少人？", "quoted"),
+])  # fmt: skip
 def test_what_answers_nothing_is_not_an_answer_in_the_other_language(simple, question, status):
     told = simple.ask(question, tenant_id=TENANT)
     language = detect_language(question)

@@ -81,16 +81,6 @@ def test_what_was_said_wrongly_does_not_come_back_as_a_fact(llm, make_runner, co
     assert "⚠" in answer["answer"]
 
 
-def test_the_same_id_of_another_tenant_is_another_conversation(make_runner, conversation):
-    runner = make_runner()
-    runner.ask(TOPIC, tenant_id=TENANT, conversation_id=conversation)
-    theirs = runner.ask(ABOUT, tenant_id="b", conversation_id=conversation, explain=True)
-    assert theirs["metadata"]["explain"] == {"source": "database", "queries": ABOUT, "memory": ""}
-    assert "Yang Yan" not in theirs["answer"]
-    assert [turn.question for turn in turns(runner, conversation, "b")] == [ABOUT]
-    assert [turn.question for turn in turns(runner, conversation)] == [TOPIC]
-
-
 def test_the_answer_comes_before_its_summary_is_written(llm, make_runner, conversation):
     go = threading.Event()
     llm.rule("summary", lambda call: '{"summary": "The two-tax reform."}' if go.wait(30) else "")
@@ -103,17 +93,6 @@ def test_the_answer_comes_before_its_summary_is_written(llm, make_runner, conver
     for thread in runner.conversations._threads:
         thread.shutdown(wait=True)
     assert [node.level for node in store.nodes(TENANT, conversation)] == [0]
-
-
-def test_the_callers_own_history_goes_before_what_is_kept_and_is_not_kept(make_runner, conversation):
-    runner = make_runner()
-    runner.ask("天宝十四载发生了什么？", tenant_id=TENANT, conversation_id=conversation)
-    history = [{"role": "user", "content": TOPIC}, {"role": "assistant", "content": "Yang Yan."}]
-    asked = {"tenant_id": TENANT, "conversation_id": conversation, "history": history, "explain": True}
-    answer = runner.ask(FOLLOW_UP, **asked)
-    assert answer["documents"][0]["source"] == "tax.txt"
-    assert answer["metadata"]["explain"]["memory"] == ""
-    assert len(turns(runner, conversation)) == 1
 
 
 def test_a_search_by_the_id_finds_what_the_turns_from_the_caller_find(llm, make_runner, conversation):

@@ -5,7 +5,7 @@ import random
 from types import SimpleNamespace
 
 import pytest
-from tests.doubles.model_sections import mode_with, named
+from tests.doubles.own_modes import mode_with, named
 from tests.doubles.stand_in_llm import Fault
 
 from shiguan.llm import run as run_module
@@ -75,12 +75,21 @@ def test_helpers_take_the_cheap_one_answers_the_normal_one(llm, runner_of):
     adds_up(answer, llm)
 
 
-def test_a_hard_question_takes_the_strong_one(llm, runner_of):
-    answer = runner_of("advanced").ask(HARD, tenant_id="a", explain=True)
+def test_a_hard_question_takes_the_strong_one_and_one_that_is_down_costs_one_more_try_and_a_warning(llm, runner_of):
+    runner = runner_of("advanced")
+    answer = runner.ask(HARD, tenant_id="a", explain=True)
     assert answer["metadata"]["explain"]["analysis"]["complexity"] >= 7
     assert by_stage(answer)["generator"] == "strong"
     assert [call["role"] for call in answer["metadata"]["calls"] if call["stage"] == "generator"] == ["answer_strong"]
     adds_up(answer, llm)
+    llm.reset()
+    llm.rule(lambda call: call.body["model"] == "strong", fault=Fault(status=500))
+    answer = runner.ask(HARD, tenant_id="a")
+    adds_up(answer, llm)
+    asked = [call.body["model"] for call in llm.requests if call.body["model"] != "cheap"]
+    assert asked == ["strong", "strong", "normal"]
+    assert answer["metadata"]["switches"] == [{"from": "strong", "to": "normal", "reason": "server_error"}]
+    assert "The model `normal` stood in for `strong` (server_error)." in answer["metadata"]["warnings"]
 
 
 def test_a_second_attempt_takes_the_strong_one_and_the_grader_its_own(llm, runner_of):
@@ -92,32 +101,17 @@ def test_a_second_attempt_takes_the_strong_one_and_the_grader_its_own(llm, runne
     adds_up(answer, llm)
 
 
-def test_a_strong_model_that_is_down_costs_one_more_try_and_a_warning(llm, runner_of):
-    runner = runner_of("advanced")
-    llm.rule(lambda call: call.body["model"] == "strong", fault=Fault(status=500))
-    answer = runner.ask(HARD, tenant_id="a")
-    adds_up(answer, llm)
-    asked = [call.body["model"] for call in llm.requests if call.body["model"] != "cheap"]
-    assert asked == ["strong", "strong", "normal"]
-    assert answer["metadata"]["switches"] == [{"from": "strong", "to": "normal", "reason": "server_error"}]
-    assert "The model `normal` stood in for `strong` (server_error)." in answer["metadata"]["warnings"]
-
-
-@pytest.mark.parametrize(
-    ("mode", "calls", "made", "refused", "status"),
-    [
-        ("simple", 0, 0, ["generator"], "quoted"),
-        ("simple", 1, 1, [], "answered"),
-        ("advanced", 0, 0, ["query_rewriter", "hyde_embedder", "generator"], "quoted"),
-        ("advanced", 1, 1, ["query_rewriter", "hyde_embedder"], "answered"),
-        ("advanced", 2, 2, ["hyde_embedder"], "answered"),
-        ("advanced", 3, 3, [], "answered"),
-        ("precise", 0, 0, ["query_rewriter", "generator"], "quoted"),
-        ("precise", 1, 1, ["query_rewriter", "hallucination_grader"], "answered"),
-        ("precise", 2, 2, ["hallucination_grader"], "answered"),
-        ("precise", 3, 3, ["hallucination_grader"], "answered"),
-    ],
-)
+@pytest.mark.parametrize(("mode", "calls", "made", "refused", "status"), [
+    ("simple", 0, 0, ["generator"], "quoted"), ("simple", 1, 1, [], "answered"),
+    ("advanced", 0, 0, ["query_rewriter", "hyde_embedder", "generator"], "quoted"),
+    ("advanced", 1, 1, ["query_rewriter", "hyde_embedder"], "answered"),
+    ("advanced", 2, 2, ["hyde_embedder"], "answered"),
+    ("advanced", 3, 3, [], "answered"),
+    ("precise", 0, 0, ["query_rewriter", "generator"], "quoted"),
+    ("precise", 1, 1, ["query_rewriter", "hallucination_grader"], "answered"),
+    ("precise", 2, 2, ["hallucination_grader"], "answered"),
+    ("precise", 3, 3, ["hallucination_grader"], "answered"),
+])  # fmt: skip
 def test_fewer_calls_leave_out_the_helpers_and_then_the_answer(llm, runner_of, mode, calls, made, refused, status):
     llm.rule(r"(?s)queries", {"query": HARD, "queries": ["Who set up the salt monopoly in 758?"]})
     llm.default = "Yang Yan proposed the two-tax reform in 780. [1] Guo Ziyi paid for it in 931. [1]"

@@ -62,14 +62,11 @@ def test_what_the_sources_do_not_say_gets_the_modes_own_sentence(runner, mode):
     assert answer["answer"] == not_found_sentence(mode, "en")
 
 
-@pytest.mark.parametrize(
-    "question",
-    [
-        "Who proposed the two-tax reform?",
-        "Why did the state's income change between 758 and 780, and how did the reform relate to the salt monopoly?",
-        "Compare the salt monopoly with the two-tax reform.",
-    ],
-)
+@pytest.mark.parametrize("question", [
+    "Who proposed the two-tax reform?",
+    "Why did the state's income change between 758 and 780, and how did the reform relate to the salt monopoly?",
+    "Compare the salt monopoly with the two-tax reform.",
+])  # fmt: skip
 def test_a_question_costs_no_more_calls_than_the_mode_promises(llm, library, mode, question):
     llm.time_to_first_token = 0.1
     with Runner("embedded", mode, data_dir=library) as runner:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from haystack import Document, Pipeline, component
+from haystack import Document, Pipeline
 
 from shiguan.engine.loading import OTHER_FILES, describe_mode, load_pipeline
 from shiguan.haystack_compat import AsyncPipeline
@@ -86,25 +86,6 @@ def test_plain_haystack_reads_the_file_of_a_mode_itself(deployment, request):
         assert AsyncPipeline.loads(pipeline.dumps()).to_dict()["components"] == pipeline.to_dict()["components"]
 
 
-@component
-class Remembered:
-    """Stands for a retriever: what it finds, with the scores that it gives."""
-
-    def __init__(self, found):
-        self.found = found
-
-    @component.output_types(documents=list[Document])
-    def run(self, query: str = "", query_embedding: list[float] | None = None, filters: dict | None = None):
-        return {"documents": [Document(id=key, content=key, score=score) for key, score in self.found.items()]}
-
-
-@component
-class OneAxis:
-    @component.output_types(embedding=list[float])
-    def run(self, text: str):
-        return {"embedding": [1.0]}
-
-
 # As the embedded retrievers scale them: how far above the mean of what was found.
 WORDS = {"words": 1.25, "both": 1.0, "low": 0.25}
 VECTORS = {"both": 1.5, "vectors": 0.75, "far": 0.5}
@@ -123,28 +104,13 @@ FUSED = {
 )
 @pytest.mark.parametrize("join_mode", FUSED)
 def test_rank_fusion_is_one_word_away_in_simple(deployment, join_mode, tmp_path):
-    file = swapped(deployment, join_mode, tmp_path)
-    loaded = load_pipeline(deployment, file, outputs=["documents"])
-    pipeline = AsyncPipeline()
-    pipeline.add_component("bm25_retriever", Remembered(WORDS))
-    pipeline.add_component("embedding_retriever", Remembered(VECTORS))
-    pipeline.add_component("text_embedder", OneAxis())
-    # A component belongs to one pipeline, so the file's own is taken out of its.
-    pipeline.add_component("joiner", loaded.remove_component("joiner"))
-    for edge in definition(file)["connections"]:
-        if edge["sender"].split(".")[0] in pipeline.graph and edge["receiver"].split(".")[0] in pipeline.graph:
-            pipeline.connect(edge["sender"], edge["receiver"])
-    data = {"bm25_retriever": {"query": "q"}, "text_embedder": {"text": "q"}}
-    found = {document.id: document.score for document in pipeline.run(data)["joiner"]["documents"]}
-    assert found == pytest.approx(FUSED[join_mode])
-    assert next(iter(found)) == "both"
-
-
-def swapped(deployment, join_mode, folder):
-    """Write `simple` of a deployment with another fusion: one word of its file."""
     shipped = (PIPELINES / deployment / "simple.yml").read_text(encoding="utf-8")
     own = definition(PIPELINES / deployment / "simple.yml")["x-joiner"]["init_parameters"]["join_mode"]
     assert shipped.count(f"join_mode: {own}") == 1
-    file = folder / "simple.yml"
+    file = tmp_path / "simple.yml"
     file.write_text(shipped.replace(f"join_mode: {own}", f"join_mode: {join_mode}"), encoding="utf-8")
-    return file
+    joiner = load_pipeline(deployment, file, outputs=["documents"]).get_component("joiner")
+    lists = [[Document(id=key, score=score) for key, score in found.items()] for found in (WORDS, VECTORS)]
+    found = {document.id: document.score for document in joiner.run(lists)["documents"]}
+    assert found == pytest.approx(FUSED[join_mode])
+    assert next(iter(found)) == "both"

@@ -83,14 +83,6 @@ def test_turns_are_messages_of_their_roles_and_marks_go_on_counting(make_runner,
     assert {citation["number"] for citation in answer["citations"]} == {1, 2}
 
 
-def test_a_retry_of_precise_adds_to_the_prompt_of_the_attempt_before(make_runner, llm):
-    llm.default = "Liu Yan burnt the salt office down in 931. [1]"
-    make_runner("precise").ask(QUESTIONS[0], tenant_id=TENANT)
-    first, second = prompts(llm)[:2]
-    assert second.startswith(first + "\0assistant\0" + llm.default + "\0user\0")
-    assert "<feedback>" in second[len(first) :]
-
-
 @pytest.mark.parametrize("mode", ["simple", "advanced", "precise", "agent"])
 def test_the_goal_of_a_follow_up_stands_last_in_every_mode(make_runner, llm, mode):
     goal = "The person wants to know how Liu Yan paid for the boats."

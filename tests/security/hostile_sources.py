@@ -146,13 +146,11 @@ def _pdf(*more, kids=b"3 0 R", content=b""):
     """A PDF of one page; `more` are further objects, numbered from 6."""
     content = b"BT /F 1 Tf (" + TEXT.encode() + b") Tj ET " + content
     objects = [
-        b"<</Type/Catalog/Pages 2 0 R>>",
-        b"<</Type/Pages/Kids[" + kids + b"]/Count 1>>",
+        b"<</Type/Catalog/Pages 2 0 R>>", b"<</Type/Pages/Kids[" + kids + b"]/Count 1>>",
         b"<</Type/Page/Parent 2 0 R/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>",
         b"<</Length %d>>\nstream\n%s\nendstream" % (len(content), content),
-        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
-        *more,
-    ]
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>", *more,
+    ]  # fmt: skip
     file, table = b"%PDF-1.4\n", b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1)
     for number, body in enumerate(objects, start=1):
         table += b"%010d 00000 n \n" % len(file)

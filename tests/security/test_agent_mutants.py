@@ -3,7 +3,7 @@
 from copy import deepcopy
 
 import pytest
-from tests.doubles.agent_file import PIPELINES, agent_file, outside_tools
+from tests.doubles.own_modes import PIPELINES, agent_file, outside_tools
 from tests.security.agent_mutants import agent_mutants
 from tests.security.mutant_parts import checked, load
 

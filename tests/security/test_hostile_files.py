@@ -66,15 +66,9 @@ def test_building_a_file_that_ships_writes_nothing_opens_no_socket_and_runs_noth
     assert [result for result in shipped.values() if result["did"] or result["findings"]] == []
 
 
-def test_there_are_at_least_a_hundred_and_fifty_different_files():
-    assert len({file.content for file in FILES}) == len({file.name for file in FILES}) == len(FILES) >= 150
-
-
-def test_the_file_that_most_of_them_change_is_fine(results):
-    assert results["files"]["warm-up"]["findings"] == []
-
-
 def test_each_is_refused_by_the_check_that_is_there_for_it(results):
+    assert results["files"]["warm-up"]["findings"] == []  # of the file that most of them change
+    assert len({file.content for file in FILES}) == len({file.name for file in FILES}) == len(FILES) >= 150
     wrong = {}
     for number, file in enumerate(FILES):
         findings = results["files"][f"{number:03}"]["findings"]

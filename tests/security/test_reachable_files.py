@@ -2,7 +2,7 @@
 
 import pytest
 import yaml
-from tests.security.mutant_parts import checked
+from tests.security.mutant_parts import ADAPTER, PROMPT, add, checked, part
 
 from shiguan.checking.pipeline_check import Report
 from shiguan.engine import loading
@@ -26,18 +26,15 @@ OPENERS = {
     "router": ("haystack.components.routers.file_type_router.FileTypeRouter", {"mime_types": ["text/plain"]}),
 }
 ANSWER = "haystack.components.builders.answer_builder.AnswerBuilder"
-PROMPT = "haystack.components.builders.prompt_builder.PromptBuilder"
 
 
 def reading_file(kind, *, section="inputs", query="inputs", name="sources"):
     """A mode without a library that reads what a caller names."""
     type_, parameters = OPENERS[kind]
     output = {"inspector": "sources", "router": "text/plain"}.get(kind, "documents")
+    prompt = part(PROMPT, template="{{ found }} {{ query }}")
     data = {
-        "components": {
-            "reader": {"type": type_, "init_parameters": parameters},
-            "prompt": {"type": PROMPT, "init_parameters": {"template": "{{ found }} {{ query }}"}},
-        },
+        "components": {"reader": part(type_, **parameters), "prompt": prompt},
         "connections": [{"sender": f"reader.{output}", "receiver": "prompt.found"}],
         "inputs": {},
         "outputs": {"answers": "prompt.prompt"},
@@ -66,12 +63,8 @@ def test_no_option_of_a_question_goes_to_a_socket_that_opens_files(tmp_path, nam
 
 
 def test_a_file_that_ingests_may_open_what_it_is_given(tmp_path):
-    data = {
-        "components": {"reader": {"type": OPENERS["text"][0]}},
-        "inputs": {"sources": ["reader.sources"]},
-        "outputs": {"documents": "reader.documents"},
-    }
-    assert found(tmp_path, data) == set()
+    data = {"components": {"reader": {"type": OPENERS["text"][0]}}, "outputs": {"documents": "reader.documents"}}
+    assert found(tmp_path, {**data, "inputs": {"sources": ["reader.sources"]}}) == set()
 
 
 @pytest.mark.parametrize("kind", ["text", "inspector"])
@@ -79,16 +72,9 @@ def test_the_engine_hands_no_names_of_sources_to_a_file_that_was_not_checked(tmp
     secret = tmp_path / "secret.txt"
     secret.write_text("sk-secret", encoding="utf-8")
     data = reading_file(kind)
-    data["components"]["answers"] = {"type": ANSWER}
-    data["connections"].append({"sender": "prompt.prompt", "receiver": "answers.query"})
-    data["components"]["said"] = {
-        "type": "haystack.components.converters.output_adapter.OutputAdapter",
-        "init_parameters": {"template": "{{ [text] }}", "output_type": "list[str]"},
-    }
-    data["connections"] += [
-        {"sender": "prompt.prompt", "receiver": "said.text"},
-        {"sender": "said.output", "receiver": "answers.replies"},
-    ]
+    add(data, "answers", {"type": ANSWER}, edges=[("prompt.prompt", "answers.query")])
+    said = part(ADAPTER, template="{{ [text] }}", output_type="list[str]")
+    add(data, "said", said, edges=[("prompt.prompt", "said.text"), ("said.output", "answers.replies")])
     data["outputs"] = {"answers": "answers.answers"}
     path = tmp_path / "filey.yml"
     path.write_text(yaml.safe_dump(data), encoding="utf-8")

@@ -1,6 +1,5 @@
 """The tool that searches the library: the mode's own search, under the question's filters."""
 
-import pytest
 from haystack import Document, component
 
 from shiguan.agent.library_search import LibrarySearch
@@ -38,9 +37,6 @@ async def test_it_finds_what_the_modes_search_finds_under_the_filters_of_the_que
     tool.warm_up()
     assert search.warm == 1
 
-
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_the_model_is_told_of_a_query_and_of_nothing_else(language):
-    definition = LibrarySearch(Search()).definition(language)
-    assert definition.name == "search_library"
-    assert list(definition.parameters["properties"]) == ["query"]
+    for language in ("en", "zh"):  # the model is told of a query and of nothing else
+        definition = tool.definition(language)
+        assert (definition.name, list(definition.parameters["properties"])) == ("search_library", ["query"])

@@ -113,16 +113,13 @@ async def test_what_tools_find_is_harmless_numbered_and_cut():
     assert bad.content == hostile  # what is cited is what was sent
 
 
-async def test_a_passage_that_is_known_is_named_by_its_number():
-    model = Model([calls("search_wikipedia"), says("In 904. [1]")])
-    result = await answered(model, Tool(does=[WALL]))
-    assert model.asked[1][0][-1].tool_call_result.result == "Already among the sources: [1]."
-    assert (result["steps"][0]["outcome"], len(result["passages"])) == ("known", 1)
-
-
-async def test_a_new_passage_gets_a_number_above_all_others():
-    model = Model([calls("search_wikipedia"), says("In 905. [8]")])
+async def test_a_passage_that_is_known_is_named_by_its_number_and_a_new_one_gets_one_above_all_others():
     last = replace(WALL, meta={**WALL.meta, "number": 7})
+    model = Model([calls("search_wikipedia"), says("In 904. [7]")])
+    result = await answered(model, Tool(does=[last]), documents=[last])
+    assert model.asked[1][0][-1].tool_call_result.result == "Already among the sources: [7]."
+    assert (result["steps"][0]["outcome"], len(result["passages"])) == ("known", 1)
+    model = Model([calls("search_wikipedia"), says("In 905. [8]")])
     result = await answered(model, Tool(does=[page("In 905.")]), documents=[last])
     assert [one.meta["number"] for one in result["passages"]] == [7, 8]
 
@@ -221,17 +218,18 @@ async def test_a_model_that_is_gone_after_its_tools_leaves_what_they_found():
 
 @component
 class WarningTool(Tool):
-    """Finds what it is told, and warns of the same each time."""
+    """Warns of the same each time."""
 
     @component.output_types(documents=list[Document], warnings=list[str])
     def run(self, query: str):
         return {"documents": self.does, "warnings": ["The vectors are not there.", None]}
 
 
-async def test_what_a_tool_warns_of_is_told_once():
+async def test_what_a_tool_warns_of_is_told_once_and_the_parameters_of_the_request_go_with_every_call():
     model = Model([calls("search_wikipedia"), calls("search_wikipedia"), says("In 905. [2]")])
-    result = await answered(model, WarningTool(does=[page("In 905.")]))
+    result = await answered(model, WarningTool(does=[page("In 905.")]), generation_kwargs={"temperature": 0.7})
     assert result["warnings"] == ["The vectors are not there."]
+    assert [kwargs for _, _, kwargs in model.asked] == [{"temperature": 0.7}] * 3
 
 
 @pytest.mark.parametrize(
@@ -260,12 +258,6 @@ async def test_a_failure_of_ours_is_a_friendly_sentence_and_one_of_the_endpoint_
         await answered(Model([AnswerError("no endpoint")]))
     with pytest.raises(RefusedError, match="no tenant"):
         await answered(Model([calls("search_wikipedia")]), Tool(does=RefusedError("no tenant")))
-
-
-async def test_the_parameters_of_the_request_go_with_every_call():
-    model = Model([calls("search_wikipedia"), says("In 904. [1]")])
-    await answered(model, generation_kwargs={"temperature": 0.7})
-    assert [kwargs for _, _, kwargs in model.asked] == [{"temperature": 0.7}] * 2
 
 
 def test_it_works_without_an_event_loop_too():

@@ -12,19 +12,14 @@ def step(text="", calls=None):
     return read_step(ChatMessage.from_assistant(text or None, tool_calls=calls), 3)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        CALL,
-        f"```json\n{CALL}\n```",
-        f"<think>I should search.</think>\n{CALL}",
-        f"Thought: something is missing.\nAction: {CALL}",
-        f"思考：还缺墙的资料。\n行动：{CALL}",
-        '{"name": "search_library", "parameters": {"query": "wall"}}',
-        '{"action": "search_library", "action_input": {"query": "wall"}}',
-        '{"tool": "search_library", "arguments": {"query": "wall",}}',
-    ],
-)
+@pytest.mark.parametrize("text", [
+    CALL, f"```json\n{CALL}\n```", f"<think>I should search.</think>\n{CALL}",
+    f"Thought: something is missing.\nAction: {CALL}",
+    f"思考：还缺墙的资料。\n行动：{CALL}",
+    '{"name": "search_library", "parameters": {"query": "wall"}}',
+    '{"action": "search_library", "action_input": {"query": "wall"}}',
+    '{"tool": "search_library", "arguments": {"query": "wall",}}',
+])  # fmt: skip
 def test_a_call_in_text_is_read(text):
     read = step(text)
     assert read.calls == (ToolCall("search_library", {"query": "wall"}),)

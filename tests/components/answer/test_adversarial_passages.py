@@ -6,14 +6,12 @@ from pathlib import Path
 import pytest
 import yaml
 from haystack import Document
-from haystack.dataclasses import ChatMessage
 from tests.doubles.prompt_reading import parse_question, parse_sources
 
 from shiguan.answer.citation_extractor import CitationExtractor
 from shiguan.answer.prompt_file_builder import PromptFileBuilder
 from shiguan.claims.claims import find_marks
 from shiguan.context.context_builder import ContextBuilder
-from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 
 ATTACKS = yaml.safe_load((Path(__file__).parents[2] / "data" / "adversarial_passages.yml").read_text(encoding="utf-8"))
 ATTACKS["very_long_line"] *= 40
@@ -106,42 +104,6 @@ def test_goal_and_feedback_do_not_help_an_attack(attack):
         assert user.split("\n").count(tag) == 1
     assert len(user.split("</question>")[-1].strip().split("\n")) == 1
     assert find_marks(user.split("<feedback>")[-1]) == []
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_a_model_over_http_gets_two_messages_and_its_citations_mean_what_they_say(endpoint, mode):
-    generator = ConfiguredChatGenerator()
-    extractor = CitationExtractor(mode=mode)
-    endpoint.default = (
-        "Guo Ziyi took Chang'an back in 757 with the help of the Uighurs [2]. The salt tax was raised [3]."
-    )
-    attacks = list(ATTACKS.values())[MODES.index(mode) :: len(MODES)]
-    for attack in attacks:
-        built, messages = chain(mode, attack)
-        replies = generator.run(messages)["replies"]
-        sent = endpoint.requests[-1].body["messages"]
-        assert [message["role"] for message in sent] == ["system", "user"]
-        answer = extractor.run(replies, documents=built["documents"], query=QUERY)["answers"][0]
-        assert [(c["number"], c["parent_id"]) for c in answer.meta["citations"]] == [(2, "p1"), (3, "p2")]
-        assert [c["quote"] for c in answer.meta["citations"]] == [FIRST, LAST]
-        assert answer.meta["status"] == "answered"
-        assert answer.meta["prompt"] == mode
-        assert f"rules/{mode}" in answer.meta["prompt_layers"]
-    assert endpoint.calls == len(attacks) > 10
-
-
-@pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS.keys())
-def test_a_model_that_repeats_the_attack_cites_nothing_that_is_not_there(attack):
-    for mode, place in by_turns(attack):
-        built, messages = chain(mode, attack, place=place)
-        said = parse_sources(messages[-1].text)[place].text
-        parrot = ChatMessage.from_assistant(f"{said} [{place + 1}]")
-        answer = CitationExtractor(mode=mode).run([parrot], documents=built["documents"], query=QUERY)["answers"][0]
-        stored = {document.id: document.content for document in documents(attack, place)}
-        for citation in answer.meta["citations"]:
-            assert citation["number"] in (1, 2, 3)
-            assert citation["parent_id"] == f"p{citation['number'] - 1}"
-            assert stored[citation["parent_id"]][citation["start"] : citation["end"]] == citation["quote"]
 
 
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS.keys())

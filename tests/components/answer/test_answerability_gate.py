@@ -37,33 +37,25 @@ def test_what_was_found_goes_on_and_is_told_how_likely_it_answers():
     assert far["confidence"] < 0.15 < 0.5 < near_it["confidence"]
 
 
-def test_where_nothing_was_found_no_model_is_asked():
+def test_where_nothing_was_found_no_model_is_asked_unless_the_mode_can_ask_elsewhere():
     told = run([])
-    assert told["outcome"] == Outcome("not_found", "nothing_found")
-    assert told["confidence"] == 0.0
+    assert (told["outcome"], told["confidence"]) == (Outcome("not_found", "nothing_found"), 0.0)
     assert "documents" not in told
-
-
-def test_a_mode_that_can_ask_elsewhere_goes_on_with_nothing():
     told = run([], needs_documents=False)
     assert (told["documents"], told["confidence"]) == ([], 0.0)
     assert "outcome" not in told
 
 
-@pytest.mark.parametrize(
-    ("question", "said", "there"),
-    [
-        ("What did taking Chang'an back cost in modern dollars?", "It cost a million strings of cash.", False),
-        ("What did taking Chang'an back cost in modern dollars?", "It cost $3.", True),
-        ("How many dollars did taking Chang'an back cost?", "It cost a dollar.", True),
-        ("How many dollars did taking Chang'an back cost?", "It cost a million euros.", False),
-        ("收復長安花了多少億美元？", "收复长安，费钱百万贯。", False),
-        ("收復長安折合多少歐元？", "收复长安，费€300。", True),
-        ("How many won when Chang'an was taken back?", "They win.", True),
-        ("Who took Chang'an back for a dollar?", "It cost a million strings of cash.", True),
-        ("What did taking Chang'an back cost in strings of cash?", "It cost a million.", True),
-    ],
-)
+@pytest.mark.parametrize(("question", "said", "there"), [
+    ("What did taking Chang'an back cost in modern dollars?", "It cost a million strings of cash.", False),
+    ("What did taking Chang'an back cost in modern dollars?", "It cost $3.", True),
+    ("How many dollars did taking Chang'an back cost?", "It cost a dollar.", True),
+    ("How many dollars did taking Chang'an back cost?", "It cost a million euros.", False),
+    ("收復長安花了多少億美元？", "收复长安，费钱百万贯。", False), ("收復長安折合多少歐元？", "收复长安，费€300。", True),
+    ("How many won when Chang'an was taken back?", "They win.", True),
+    ("Who took Chang'an back for a dollar?", "It cost a million strings of cash.", True),
+    ("What did taking Chang'an back cost in strings of cash?", "It cost a million.", True),
+])  # fmt: skip
 def test_an_amount_in_money_that_no_passage_names_is_not_there(question, said, there):
     text = f"In 757 Guo Ziyi took Chang'an back 收复长安. {said}"
     confidence = run([passage(text, sentence=said)], question)["confidence"]
@@ -82,18 +74,15 @@ def test_a_passage_that_is_not_among_the_nearest_is_far_once_every_passage_has_i
     assert likely([near(0.82, "another", all_embedded=True)]) < 0.3 < waiting == likely([])
 
 
-@pytest.mark.parametrize(
-    ("question", "said", "denied"),
-    [
-        ("Who did not take Chang'an back in 757?", "In 757 Guo Ziyi took Chang'an back.", False),
-        ("Who didn’t take Chang'an back in 757?", "In 757 Guo Ziyi took Chang'an back.", False),
-        ("Which non-Tang army took Chang'an back in 757?", "In 757 Guo Ziyi took Chang'an back.", False),
-        ("Who did not take Chang'an back in 757?", "In 757 Guo Ziyi failed to take Chang'an back.", True),
-        ("Who did not take Chang'an back in 757?", "757年郭子仪没有收复长安。", True),
-        ("Who took Chang'an back in 757?", "In 757 Guo Ziyi took Chang'an back.", True),
-        ("Note: who took Chang'an back in 757?", "In 757 Guo Ziyi took Chang'an back.", True),
-    ],
-)
+@pytest.mark.parametrize(("question", "said", "denied"), [
+    ("Who did not take Chang'an back in 757?", "In 757 Guo Ziyi took Chang'an back.", False),
+    ("Who didn’t take Chang'an back in 757?", "In 757 Guo Ziyi took Chang'an back.", False),
+    ("Which non-Tang army took Chang'an back in 757?", "In 757 Guo Ziyi took Chang'an back.", False),
+    ("Who did not take Chang'an back in 757?", "In 757 Guo Ziyi failed to take Chang'an back.", True),
+    ("Who did not take Chang'an back in 757?", "757年郭子仪没有收复长安。", True),
+    ("Who took Chang'an back in 757?", "In 757 Guo Ziyi took Chang'an back.", True),
+    ("Note: who took Chang'an back in 757?", "In 757 Guo Ziyi took Chang'an back.", True),
+])  # fmt: skip
 def test_a_question_that_denies_is_hardly_answered_by_a_sentence_that_does_not(question, said, denied):
     text = f"The city was large. {said} He had horsemen. The rebels never rested."
     found = likely([near(0.95)], question, passage(text, sentence=said))
@@ -114,10 +103,8 @@ def test_a_caller_may_ask_for_answers_above_a_threshold_alone(threshold, goes_on
     told = run([passage(number=None)], confidence_threshold=threshold)
     assert 0.5 < told["confidence"] < 1
     assert ("documents" in told, "outcome" in told) == (goes_on, not goes_on)
-
-
-def test_passages_that_came_through_once_come_through_in_later_rounds():
-    assert "documents" in run([passage(number=1)], confidence_threshold=1.0)
+    # What came through once has a number, and comes through in later rounds.
+    assert "documents" in run([passage(number=1)], confidence_threshold=threshold)
 
 
 def test_the_inputs_stay_as_they_are():
@@ -225,23 +212,15 @@ ENGLISH = "Call me Ishmael. Some years ago Queequeg and Captain Ahab sailed."
 CHINESE = "安祿山反於范陽，郭子儀收長安。"
 
 
-@pytest.mark.parametrize(
-    ("question", "passage", "offered"),
-    [
-        ("Who was Ismael?", ENGLISH, [("Ismael", "Ishmael")]),
-        ("What did Quequeg and Ahab do?", ENGLISH, [("Quequeg", "Queequeg")]),
-        ("Who was Ishmael?", ENGLISH, []),
-        ("What is Ishmael's ship?", ENGLISH, []),
-        ("Who was Napoleon?", ENGLISH, []),
-        ("安路山是谁？", CHINESE, [("安路山", "安禄山")]),
-        ("安禄山是谁？", CHINESE, []),
-        ("李林甫是谁？", CHINESE, []),
-        ("安禄山以后谁收复长安？", CHINESE, []),
-        ("Who was the African chief?", "He went to Africa.", []),
-        ("", ENGLISH, []),
-        ("Who was Ismael?", "", []),
-    ],
-)
+@pytest.mark.parametrize(("question", "passage", "offered"), [
+    ("Who was Ismael?", ENGLISH, [("Ismael", "Ishmael")]),
+    ("What did Quequeg and Ahab do?", ENGLISH, [("Quequeg", "Queequeg")]),
+    ("Who was Ishmael?", ENGLISH, []), ("What is Ishmael's ship?", ENGLISH, []), ("Who was Napoleon?", ENGLISH, []),
+    ("安路山是谁？", CHINESE, [("安路山", "安禄山")]), ("安禄山是谁？", CHINESE, []), ("李林甫是谁？", CHINESE, []),
+    ("安禄山以后谁收复长安？", CHINESE, []),
+    ("Who was the African chief?", "He went to Africa.", []),
+    ("", ENGLISH, []), ("Who was Ismael?", "", []),
+])  # fmt: skip
 def test_the_nearest_name_is_offered(question, passage, offered):
     chinese = any("一" <= character <= "鿿" for character in question)
     note = "没有一段提到“{}”。是否指“{}”？" if chinese else "No passage has “{}”. Did you mean “{}”?"

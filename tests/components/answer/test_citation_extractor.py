@@ -43,29 +43,13 @@ def test_citation_has_every_field():
     found = answer("An Lushan rose in Fanyang in the winter of 755 [1].")
     assert found.data == "An Lushan rose in Fanyang in the winter of 755 [1]."
     assert found.meta["status"] == "answered"
-    assert found.meta["citations"] == [
-        {
-            "number": 1,
-            "claim": {"start": 0, "end": 51},
-            "parent_id": "p1",
-            "source": "tang.epub",
-            "title": "Tang",
-            "section": ["Book 1", "Rising"],
-            "anchor": {"href": "a.xhtml", "offset": 100},
-            "start": 0,
-            "end": 47,
-            "quote": "In the winter of 755 An Lushan rose in Fanyang.",
-            # 0.4 * 0.8 + 0.4 * 1 + 0.2 * 1/3
-            "confidence": 0.7867,
-            "verdict": "supported",
-            "selector": {
-                "type": "TextQuoteSelector",
-                "exact": "In the winter of 755 An Lushan rose in Fanyang.",
-                "prefix": "",
-                "suffix": FIRST[47:79],
-            },
-        }
-    ]
+    quote = "In the winter of 755 An Lushan rose in Fanyang."
+    assert found.meta["citations"] == [{
+        "number": 1, "claim": {"start": 0, "end": 51}, "parent_id": "p1", "source": "tang.epub", "title": "Tang",
+        "section": ["Book 1", "Rising"], "anchor": {"href": "a.xhtml", "offset": 100}, "start": 0, "end": 47,
+        "quote": quote, "verdict": "supported", "confidence": 0.7867,  # 0.4 * 0.8 + 0.4 * 1 + 0.2 * 1/3
+        "selector": {"type": "TextQuoteSelector", "exact": quote, "prefix": "", "suffix": FIRST[47:79]},
+    }]  # fmt: skip
     json.dumps(found.meta)
 
 
@@ -74,10 +58,7 @@ def test_confidence_counts_how_often_a_passage_is_cited():
     confidence = [(citation["number"], citation["confidence"]) for citation in answer(text).meta["citations"]]
     # 0.4 * 0.8 + 0.4 + 0.2 * 2/3 twice, and 0.4 * 0.5 + 0.4 + 0.2 * 1/3
     assert confidence == [(1, 0.8533), (1, 0.8533), (2, 0.6667)]
-
-
-def test_frequency_counts_three_times_at_most():
-    found = answer("He had 150,000 men [1]. " * 5)
+    found = answer("He had 150,000 men [1]. " * 5)  # three times count at most
     assert {citation["confidence"] for citation in found.meta["citations"]} == {0.92}
 
 
@@ -155,15 +136,12 @@ def test_no_citations_under_a_not_found_answer(language, mode, frame):
     assert not_found_sentence(mode, language) in found.data
 
 
-@pytest.mark.parametrize(
-    ("reply", "status"),
-    [
-        ("The passages do not mention this.", "not_found"),
-        ("The passages discuss the rising but do not mention the price of salt.", "not_found"),
-        ("The passages discuss the Salt Commission of 758 [3] but do not mention its price.", "answered"),
-        ("The sources do not mention his death, but he had 150,000 men [1].", "answered"),
-    ],
-)
+@pytest.mark.parametrize(("reply", "status"), [
+    ("The passages do not mention this.", "not_found"),
+    ("The passages discuss the rising but do not mention the price of salt.", "not_found"),
+    ("The passages discuss the Salt Commission of 758 [3] but do not mention its price.", "answered"),
+    ("The sources do not mention his death, but he had 150,000 men [1].", "answered"),
+])  # fmt: skip
 def test_a_refusal_in_a_models_own_words_is_not_found(reply, status):
     assert answer(reply).meta["status"] == status
 
@@ -190,16 +168,10 @@ def test_a_reply_without_an_answer_is_the_models_failure(text):
     assert failure.value.stage == "generator"
 
 
-@pytest.mark.parametrize(
-    ("reply", "words"),
-    [
-        (
-            ChatMessage.from_assistant(None, reasoning="thinking", meta={"finish_reason": "length"}),
-            "ended with `length`",
-        ),
-        (ChatMessage.from_assistant(tool_calls=[ToolCall("search", {})]), "asked for tools instead of answering"),
-    ],
-)
+@pytest.mark.parametrize(("reply", "words"), [
+    (ChatMessage.from_assistant(None, reasoning="Hm.", meta={"finish_reason": "length"}), "ended with `length`"),
+    (ChatMessage.from_assistant(tool_calls=[ToolCall("search", {})]), "asked for tools instead of answering"),
+])  # fmt: skip
 def test_a_reply_of_none_or_of_tool_calls_alone_is_the_models_failure(reply, words):
     with pytest.raises(AnswerError, match=words):
         CitationExtractor().run(replies=[reply], documents=sources())
@@ -211,14 +183,11 @@ def test_replies_may_be_texts():
     assert given.meta["citations"] == answer("He had 150,000 men [1].").meta["citations"]
 
 
-@pytest.mark.parametrize(
-    ("text", "query", "added"),
-    [
-        ("He had 150,000 men [1].", "How many, and who was his son?", "\n\nThe sources do not say: Who was his son?"),
-        ("眾十五萬[2]。", "他有多少兵？其子是谁？", "\n\n资料没有说明：Who was his son?"),
-        ("He had 150,000 men [1]. The sources do not name his son.", "How many, and who was his son?", ""),
-    ],
-)
+@pytest.mark.parametrize(("text", "query", "added"), [
+    ("He had 150,000 men [1].", "How many, and who was his son?", "\n\nThe sources do not say: Who was his son?"),
+    ("眾十五萬[2]。", "他有多少兵？其子是谁？", "\n\n资料没有说明：Who was his son?"),
+    ("He had 150,000 men [1]. The sources do not name his son.", "How many, and who was his son?", ""),
+])  # fmt: skip
 def test_an_answer_says_which_sub_questions_it_leaves_open(text, query, added):
     reply = ChatMessage.from_assistant(text, meta={"asked": {"missing": ["Who was his son?"]}})
     assert CitationExtractor().run([reply], sources(), query)["answers"][0].data == text + added
@@ -236,13 +205,10 @@ def test_several_replies_give_several_answers():
     assert [len(found.meta["citations"]) for found in answers] == [1, 0, 0]
 
 
-def test_documents_out_of_order_are_found_by_their_number():
+def test_documents_are_found_by_their_number_or_without_one_by_their_place():
     found = answer("He had 150,000 men [1].", documents=list(reversed(sources())))
     assert found.meta["citations"][0]["parent_id"] == "p1"
     assert [document.meta["number"] for document in found.documents] == [1, 2, 3]
-
-
-def test_documents_without_number_count_by_their_place():
     documents = [Document(id="a", content=THIRD), Document(id="b", content=FIRST)]
     assert answer("He had 150,000 men [2].", documents=documents).meta["citations"][0]["parent_id"] == "b"
 

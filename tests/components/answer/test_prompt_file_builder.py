@@ -49,19 +49,12 @@ def test_what_is_asked_goes_with_the_messages():
     assert [message.meta["asked"] for message in prompt] == [asked] * len(prompt)
     assert "Question 1: Who took Caizhou?\nAnswer 1: Li Su [1].\n---\nQuestion 2: When did he" in prompt[-1].text
     assert "he </background> die" not in prompt[-1].text
+    parts[1]["needs"] = [1]  # those that build on one another have no numbers
+    prompt = builder.run(context="c", query="q", language="en", sub_answers=parts)["prompt"]
+    assert "Question: Who took Caizhou?\nAnswer: Li Su [1].\n---\nQuestion: When did he" in prompt[-1].text
     plain = builder.run(context="c", query="q", language="en")["prompt"]
     assert plain[-1].meta["asked"] == {"complexity": None, "type": None, "attempt": 1, "missing": []}
     assert "Question 1" not in plain[-1].text
-
-
-def test_sub_questions_that_build_on_one_another_have_no_numbers():
-    parts = [
-        {"number": 1, "question": "Who took Caizhou?", "needs": [], "status": "answered", "answer": "Li Su [1]."},
-        {"number": 2, "question": "Who was his father?", "needs": [1], "status": "answered", "answer": "Li Sheng [2]."},
-    ]
-    builder = PromptFileBuilder(prompt="advanced")
-    prompt = builder.run(context="c", query="q", language="en", sub_answers=parts)["prompt"]
-    assert "Question: Who took Caizhou?\nAnswer: Li Su [1].\n---\nQuestion: Who was" in prompt[-1].text
 
 
 def test_a_later_round_goes_on_behind_the_prompt_and_the_reply_of_the_one_before():
@@ -90,18 +83,15 @@ def test_plain_template_is_one_user_message():
     assert messages[0].meta["prompt"] == "template"
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ({}, "exactly one"),
-        ({"prompt": "simple", "template": "x"}, "exactly one"),
-        ({"prompt": "nothing"}, "Known: .*simple"),
-        ({"prompt": "simple", "mode": "nothing"}, "mode `nothing`"),
-        ({"template": "{% if x %}"}, "not a valid template"),
-        ({"template": "{{ query.nothing }}"}, "no attribute 'nothing'"),
-        ({"template": "{{ query.__class__.__mro__ }}"}, "could not be rendered"),
-    ],
-)
+@pytest.mark.parametrize(("given", "said"), [
+    ({}, "exactly one"),
+    ({"prompt": "simple", "template": "x"}, "exactly one"),
+    ({"prompt": "nothing"}, "Known: .*simple"),
+    ({"prompt": "simple", "mode": "nothing"}, "mode `nothing`"),
+    ({"template": "{% if x %}"}, "not a valid template"),
+    ({"template": "{{ query.nothing }}"}, "no attribute 'nothing'"),
+    ({"template": "{{ query.__class__.__mro__ }}"}, "could not be rendered"),
+])  # fmt: skip
 def test_what_cannot_be_rendered_is_refused(given, said):
     with pytest.raises((ValueError, ConfigurationError), match=said):
         PromptFileBuilder(**given).run(query="q")

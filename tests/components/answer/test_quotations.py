@@ -156,11 +156,6 @@ def test_without_the_weights_the_order_stays(monkeypatch):
     assert [odds for _, odds in judged_quotations([passage()], QUERY)] == [None]
 
 
-def test_the_page_of_a_quotation_is_that_of_its_sentence():
-    (citation,) = run([passage(pages=[[0, "63"], [37, "64"]], cfi=[[0, "/6/4!/4/2/1", 0]])]).meta["citations"]
-    assert (citation["quote"], citation["page"]) == (FIRST, "64")
-
-
 def test_a_quotation_is_a_block_with_its_closest_sentence_in_bold():
     answer = run([passage("Some say <b>a year</b>. In 757 Guo Ziyi took Chang'an back.")])
     written = "> Some say <b>a year</b>. **In 757 Guo Ziyi took Chang'an back.**"
@@ -169,16 +164,11 @@ def test_a_quotation_is_a_block_with_its_closest_sentence_in_bold():
     assert answer.data.endswith(f"\n\n{written}")
 
 
-@pytest.mark.parametrize(
-    "apart",
-    [
-        "[Image: In 757 Guo Ziyi took Chang'an back]",
-        "《Guo Ziyi took Chang'an back》元和七年十月",
-        "How Guo Ziyi took Chang'an back",
-        "Back\nGuo Ziyi takes Chang'an\nNext",
-        "→ https://example.org/when-guo-ziyi-took-chang'an-back",
-    ],
-)
+@pytest.mark.parametrize("apart", [
+    "[Image: In 757 Guo Ziyi took Chang'an back]", "《Guo Ziyi took Chang'an back》元和七年十月",
+    "How Guo Ziyi took Chang'an back", "Back\nGuo Ziyi takes Chang'an\nNext",
+    "→ https://example.org/when-guo-ziyi-took-chang'an-back",
+])  # fmt: skip
 def test_what_is_no_sentence_is_not_the_closest_one(apart):
     text = f"He took it back.\n\n{apart}"
     answer = run([passage(text, sentence=text)])
@@ -208,13 +198,10 @@ def test_a_word_of_the_headings_tells_little_about_a_sentence_below_them():
     ]
 
 
-@pytest.mark.parametrize(
-    ("query", "marked"),
-    [
-        ("What was the title of his book?", "His book is called Beacons."),
-        ("How did he die?", "Zhang Xun held Suiyang against Yin Ziqi."),
-    ],
-)
+@pytest.mark.parametrize(("query", "marked"), [
+    ("What was the title of his book?", "His book is called Beacons."),
+    ("How did he die?", "Zhang Xun held Suiyang against Yin Ziqi."),
+])  # fmt: skip
 def test_a_question_that_leans_on_its_turns_is_answered_behind_whom_it_is_about(query, marked):
     found = "Many could be mentioned. Zhang Xun held Suiyang against Yin Ziqi."
     text = f"Books are read by few. {found} It had walls. His book is called Beacons."
@@ -222,9 +209,11 @@ def test_a_question_that_leans_on_its_turns_is_answered_behind_whom_it_is_about(
 
 
 def test_a_quotation_says_where_it_stands_and_what_in_it_is_closest():
-    (citation,) = run([passage(section=["3", "Suiyang"])]).meta["citations"]
-    assert FIRST[citation["start"] : citation["end"]] == citation["quote"]
-    assert FIRST[slice(*citation["sentence"])] == "In 757 Guo Ziyi took Chang'an back."
+    pages = {"pages": [[0, "63"], [37, "64"]], "cfi": [[0, "/6/4!/4/2/1", 0]]}
+    (citation,) = run([passage(section=["3", "Suiyang"], **pages)]).meta["citations"]
+    assert FIRST[citation["start"] : citation["end"]] == citation["quote"] == FIRST
+    assert citation["page"] == "64"  # of the sentence
+    assert FIRST[slice(*citation["sentence"])] == SENTENCE
     assert [FIRST[slice(*span)] for span in citation["words"]] == ["Guo", "Ziyi", "Chang'an", "back"]
     assert (citation["number"], citation["section"], citation["verdict"]) == (1, ["3", "Suiyang"], "quoted")
 
@@ -350,17 +339,11 @@ def test_of_a_chapter_the_beginning_is_quoted_and_of_what_goes_on_a_sentence_tha
 
 
 def test_what_points_back_to_two_has_them_before_it():
-    text = (
-        "Cole wrote to Ward. Both men saw in the landscape a work of God that no city could equal. "
-        + "It rained. " * 90
-    )
-    (citation,) = run([passage(text, sentence="Both men saw")], "What did the men see in the landscape?").meta[
-        "citations"
-    ]
-    assert citation["quote"].startswith("Cole wrote to Ward.")
-    pair = text.replace("Both men", "Both Cole and Ward")
-    (citation,) = run([passage(pair, sentence="Both Cole")], "What did the men see in the landscape?").meta["citations"]
-    assert citation["quote"].startswith("Both Cole and Ward")
+    for who, begins in (("men", "Cole wrote to Ward."), ("Cole and Ward", "Both Cole and Ward")):
+        said = f"Cole wrote to Ward. Both {who} saw in the landscape a work of God that no city could equal. "
+        found = passage(said + "It rained. " * 90, sentence=f"Both {who} saw")
+        (citation,) = run([found], "What did the men see in the landscape?").meta["citations"]
+        assert citation["quote"].startswith(begins)
 
 
 def test_a_window_goes_on_until_it_has_the_kind_of_thing_that_is_asked_for():
@@ -414,21 +397,20 @@ def test_the_sentence_that_is_marked_is_the_one_that_answers(text, query, answer
     assert marked_in(passage(text, sentence=text, language=read_text(text).language), query) == answering
 
 
-def test_a_window_goes_on_past_another_date_to_the_one_that_is_asked_for():
-    filler = "The road from the pass to the two capitals was long and the harvest had been burnt on both sides of it. "
-    text = f"In 757 Guo Ziyi took Chang'an back. {filler * 4}Luoyang followed on 3 December. {filler * 9}"
-    (citation,) = run([passage(text)], "When did he take Luoyang back?").meta["citations"]
-    assert citation["quote"].endswith("Luoyang followed on 3 December.")
-    assert text[slice(*citation["sentence"])] == "Luoyang followed on 3 December."
+EAST = "Luoyang was the eastern capital and was taken back."
 
 
-def test_a_window_goes_back_to_the_sentence_that_answers():
+@pytest.mark.parametrize(("text", "found", "query", "answering"), [
+    (f"{SENTENCE} {{0}}Luoyang followed on 3 December. {{1}}", SENTENCE, "When did he take Luoyang back?",
+     "Luoyang followed on 3 December."),  # past another date
+    (f"Luoyang fell on 3 December. {{0}}{EAST} {{1}}", EAST, "When did Luoyang fall?", "Luoyang fell on 3 December."),
+])  # fmt: skip
+def test_a_window_goes_on_or_back_to_the_sentence_that_answers(text, found, query, answering):
     filler = "The road from the pass to the two capitals was long and the harvest had been burnt on both sides of it. "
-    text = f"Luoyang fell on 3 December. {filler * 4}Luoyang was the eastern capital and was taken back. {filler * 9}"
-    document = passage(text, sentence="Luoyang was the eastern capital and was taken back.")
-    (citation,) = run([document], "When did Luoyang fall?").meta["citations"]
-    assert citation["quote"].startswith("Luoyang fell on 3 December.")
-    assert text[slice(*citation["sentence"])] == "Luoyang fell on 3 December."
+    text = text.format(filler * 4, filler * 9)
+    (citation,) = run([passage(text, sentence=found)], query).meta["citations"]
+    assert answering in (citation["quote"][: len(answering)], citation["quote"][-len(answering) :])
+    assert text[slice(*citation["sentence"])] == answering
 
 
 def test_beside_a_sentence_with_most_of_the_words_another_needs_most_of_them_too():
@@ -439,35 +421,29 @@ def test_beside_a_sentence_with_most_of_the_words_another_needs_most_of_them_too
     assert [one["number"] for one in run([passage(), other], asked).meta["citations"]] == [1, 2]
 
 
-def test_the_same_words_from_two_editions_are_quoted_once():
-    text = "Guo Ziyi waited before Chang'an. They were ten thousand."
-    other = passage(text, sentence="Guo Ziyi waited before Chang'an.", number=3)
-    twice = [passage(number=1), passage(f"{FIRST}  So it is told.", number=2), other]
-    answer = run(twice)
-    assert [citation["number"] for citation in answer.meta["citations"]] == [1, 3]
-
-
-def test_another_edition_with_another_number_is_quoted_as_well():
-    text, sentence = (one.replace("757", "758") for one in (FIRST, "In 757 Guo Ziyi took Chang'an back."))
-    answer = run([passage(number=1), passage(text, sentence=sentence, number=2)])
-    assert [citation["number"] for citation in answer.meta["citations"]] == [1, 2]
-
-
-def test_who_somebody_is_is_told_by_the_passage_that_introduces_him():
-    other = passage("安祿山反，郭子儀討之。", sentence="郭子儀討之", number=1, language="zh")
-    own = passage("郭子儀，華州鄭縣人也。父敬之。", sentence="父敬之", number=2, language="zh")
-    citations = run([other, own], "郭子仪是谁？").meta["citations"]
-    assert [citation["number"] for citation in citations] == [2, 1]
+def test_the_same_words_from_two_editions_are_quoted_once_and_another_number_as_well():
+    text, sentence = (one.replace("757", "758") for one in (FIRST, SENTENCE))
+    for other, number in (
+        (passage(f"{FIRST}  So it is told.", number=2), []),
+        (passage(text, sentence=sentence, number=2), [2]),
+    ):
+        waited = passage(
+            "Guo Ziyi waited before Chang'an. They were ten thousand.", sentence="Guo Ziyi waited", number=3
+        )
+        answer = run([passage(number=1), other, waited])
+        assert [citation["number"] for citation in answer.meta["citations"]] == [1, *number, 3]
 
 
 @pytest.mark.parametrize("query", ["郭子仪是谁？", "Who was Guo Ziyi?", "Who was Kuo Tzu-i?"])
-def test_the_judge_leaves_an_introduction_first(monkeypatch, query):
+def test_who_somebody_is_is_told_first_by_the_passage_that_introduces_him_whatever_the_judge_says(monkeypatch, query):
     texts = ["安祿山反，郭子儀討之。", "郭子儀，華州鄭縣人也。父敬之。"]
-    monkeypatch.setattr("shiguan.answer.quotations._read", lambda _, text: Reading(9.0 if text == texts[0] else -9.0))
-    other, own = (passage(text, sentence=text, number=at, language="zh") for at, text in enumerate(texts, start=1))
-    answer = run([other, own], query)
-    assert [citation["number"] for citation in answer.meta["citations"]] == [2, 1]
-    assert "**郭子儀，華州鄭縣人也。**" in answer.data
+    for odds in ((9.0, -9.0), (NEITHER["zh"], NEITHER["zh"])):
+        read = dict(zip(texts, map(Reading, odds), strict=True))
+        monkeypatch.setattr("shiguan.answer.quotations._read", lambda _, text, read=read: read[text])
+        other, own = (passage(text, sentence=text, number=at, language="zh") for at, text in enumerate(texts, start=1))
+        answer = run([other, own], query)
+        assert [citation["number"] for citation in answer.meta["citations"]] == [2, 1]
+        assert "**郭子儀，華州鄭縣人也。**" in answer.data
 
 
 @pytest.mark.parametrize(
@@ -501,23 +477,20 @@ def unsure(query, confidence=0.2):
     return extractor.run([], [passage()], query, filters=TENANT, confidence=confidence)["answers"][0].meta
 
 
-@pytest.mark.parametrize(
-    ("query", "status", "absent"),
-    [
-        ("When did Guo Ziyi take Chang'an back?", "closest", []),
-        ("When did Zhu Yuanzhang take Chang'an back?", "not_found", [{"term": "Zhu Yuanzhang", "near": []}]),
-        ("When was Zhu Yuanzhang's city taken back?", "not_found", [{"term": "Zhu Yuanzhang", "near": []}]),
-        (
-            "When did Zhu Yuanzhang's Red Turbans come?",
-            "not_found",
-            [
-                {"term": "Zhu Yuanzhang", "near": []},
-                {"term": "Red Turbans", "near": []},
-            ],
-        ),
-        ("When did Guo Ziyi meet the Uigur?", "closest", [{"term": "Uigur", "near": ["Uighur"]}]),
-    ],
-)
+@pytest.mark.parametrize(("query", "status", "absent"), [
+    ("When did Guo Ziyi take Chang'an back?", "closest", []),
+    ("When did Zhu Yuanzhang take Chang'an back?", "not_found", [{"term": "Zhu Yuanzhang", "near": []}]),
+    ("When was Zhu Yuanzhang's city taken back?", "not_found", [{"term": "Zhu Yuanzhang", "near": []}]),
+    (
+        "When did Zhu Yuanzhang's Red Turbans come?",
+        "not_found",
+        [
+            {"term": "Zhu Yuanzhang", "near": []},
+            {"term": "Red Turbans", "near": []},
+        ],
+    ),
+    ("When did Guo Ziyi meet the Uigur?", "closest", [{"term": "Uigur", "near": ["Uighur"]}]),
+])  # fmt: skip
 def test_a_name_that_stands_nowhere_in_the_library_is_told_and_one_that_was_misspelt_is_offered(query, status, absent):
     found = unsure(query)
     assert (found["status"], [one for one in found["absent"] if one["term"] != "Chang'an"]) == (status, absent)

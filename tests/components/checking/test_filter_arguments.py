@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from haystack import Document, component
 from tests.security.hostile_files import SOUND
-from tests.security.mutant_parts import checked
+from tests.security.mutant_parts import add, checked, part
 
 SEARCH = SOUND["components"]["retriever"]
 MULTI = "haystack.components.retrievers.multi_query_text_retriever.MultiQueryTextRetriever"
@@ -47,16 +47,13 @@ class Both:
 
 def findings(tmp_path, *edges, type_=MULTI, parameters=None, inputs=None):
     data = {
-        "components": {
-            "guard": {"type": f"{__name__}.Guard"},
-            "words": {"type": f"{__name__}.Words"},
-            "reader": {"type": type_, "init_parameters": parameters or {"retriever": SEARCH}},
-        },
-        "connections": [{"sender": "words.queries", "receiver": "reader.queries"}]
-        + [{"sender": sender, "receiver": receiver} for sender, receiver in edges],
+        "components": {name.lower(): {"type": f"{__name__}.{name}"} for name in ("Guard", "Words")},
+        "connections": [],
         "inputs": {"query": ["words.query"], "tenant_id": ["guard.tenant_id"], **(inputs or {})},
         "outputs": {"documents": "reader.documents"},
     }
+    reader = part(type_, **(parameters or {"retriever": SEARCH}))
+    add(data, "reader", reader, edges=[("words.queries", "reader.queries"), *edges])
     return [str(one) for one in checked(data, tmp_path, allow_types=[__name__]).findings]
 
 
@@ -79,33 +76,30 @@ def test_only_the_output_of_that_name_counts(tmp_path, sender):
     assert f"`reader` is filtered by `{sender}`, which is not `retriever_kwargs` of a `TenantFilter`" in found
 
 
-@pytest.mark.parametrize(
-    ("edges", "options", "words"),
-    [
-        pytest.param(
-            [("guard.retriever_kwargs", "reader.filters")], BOTH,
-            "which is not `filters` of a `TenantFilter`", id="filters from the arguments",
-        ),
-        pytest.param(
-            [FILTERS, ("words.retriever_kwargs", "reader.retriever_kwargs")], BOTH,
-            "`words.retriever_kwargs`, which is not", id="arguments of another beside the filters",
-        ),
-        pytest.param(
-            [FILTERS], {**BOTH, "inputs": {"more": ["reader.retriever_kwargs"]}},
-            "The input `more` goes to `reader.retriever_kwargs` and bypasses the `TenantFilter`",
-            id="arguments of the caller beside the filters",
-        ),
-        pytest.param([], {}, "nothing is connected to `reader.retriever_kwargs`", id="none"),
-        pytest.param(
-            [], {"inputs": {"filters": ["reader.retriever_kwargs"]}},
-            "The input `filters` goes to `reader.retriever_kwargs` and bypasses the `TenantFilter`",
-            id="the caller's alone",
-        ),
-        pytest.param(
-            [("guard.retriever_kwargs", "reader.generation_kwargs")], GENERATOR,
-            "sets `reader.generation_kwargs` while the pipeline runs", id="arguments of something else",
-        ),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("edges", "options", "words"), [
+    pytest.param(
+        [("guard.retriever_kwargs", "reader.filters")], BOTH,
+        "which is not `filters` of a `TenantFilter`", id="filters from the arguments",
+    ),
+    pytest.param(
+        [FILTERS, ("words.retriever_kwargs", "reader.retriever_kwargs")], BOTH,
+        "`words.retriever_kwargs`, which is not", id="arguments of another beside the filters",
+    ),
+    pytest.param(
+        [FILTERS], {**BOTH, "inputs": {"more": ["reader.retriever_kwargs"]}},
+        "The input `more` goes to `reader.retriever_kwargs` and bypasses the `TenantFilter`",
+        id="arguments of the caller beside the filters",
+    ),
+    pytest.param([], {}, "nothing is connected to `reader.retriever_kwargs`", id="none"),
+    pytest.param(
+        [], {"inputs": {"filters": ["reader.retriever_kwargs"]}},
+        "The input `filters` goes to `reader.retriever_kwargs` and bypasses the `TenantFilter`",
+        id="the caller's alone",
+    ),
+    pytest.param(
+        [("guard.retriever_kwargs", "reader.generation_kwargs")], GENERATOR,
+        "sets `reader.generation_kwargs` while the pipeline runs", id="arguments of something else",
+    ),
+])  # fmt: skip
 def test_anything_else_is_refused(tmp_path, edges, options, words):
     assert any(words in text for text in findings(tmp_path, *edges, **options))

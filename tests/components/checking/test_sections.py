@@ -2,7 +2,7 @@
 
 import pytest
 import yaml
-from tests.doubles.model_sections import mode_with
+from tests.doubles.own_modes import mode_with
 
 from shiguan.checking.pipeline_check import check_pipeline
 
@@ -24,46 +24,34 @@ def test_named_models_and_limits_are_let_through(tmp_path):
     assert found(tmp_path, models=models, budget={"calls": 4, "seconds": 30})[1] == []
 
 
-@pytest.mark.parametrize(
-    ("models", "check", "problem"),
-    [
-        ({"models": [{"name": "a", "base_url": "file:///etc/passwd"}]}, "building", "must begin with http"),
-        ({"models": [{"name": "a", "key_variable": "HOME"}]}, "code_in_parameters", "`HOME` is not the name of a key"),
-        ({"models": [{"name": "a", "key_variable": "AWS_SECRET"}]}, "code_in_parameters", "not the name of a key"),
-        ({"models": [{"name": "a", "window": 0}]}, "building", "greater than or equal"),
-        ({"rules": [{"role": "answer_strong", "complexity": 70}]}, "building", "less than or equal"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("models", "check", "problem"), [
+    ({"models": [{"name": "a", "base_url": "file:///etc/passwd"}]}, "building", "must begin with http"),
+    ({"models": [{"name": "a", "key_variable": "HOME"}]}, "code_in_parameters", "`HOME` is not the name of a key"),
+    ({"models": [{"name": "a", "key_variable": "AWS_SECRET"}]}, "code_in_parameters", "not the name of a key"),
+    ({"models": [{"name": "a", "window": 0}]}, "building", "greater than or equal"),
+    ({"rules": [{"role": "answer_strong", "complexity": 70}]}, "building", "less than or equal"),
+])  # fmt: skip
 def test_a_wrong_section_of_models_is_found(tmp_path, models, check, problem):
     _, findings = found(tmp_path, models=models)
     assert [finding.check for finding in findings if problem in finding.problem][:1] == [check]
 
 
-@pytest.mark.parametrize(
-    ("budget", "line", "problem"),
-    [
-        ({"calls": -1}, "calls: -1", "-1 is less than the minimum of 0."),
-        ({"calls": 2.0}, "calls: 2.0", "2.0 is not of type 'integer', 'null'."),
-        ({"money": 1}, "money: 1", "Additional properties are not allowed ('money' was unexpected)."),
-    ],
-)
+@pytest.mark.parametrize(("budget", "line", "problem"), [
+    ({"calls": -1}, "calls: -1", "-1 is less than the minimum of 0."),
+    ({"calls": 2.0}, "calls: 2.0", "2.0 is not of type 'integer', 'null'."),
+    ({"money": 1}, "money: 1", "Additional properties are not allowed ('money' was unexpected)."),
+])  # fmt: skip
 def test_a_wrong_limit_is_found_on_its_line(tmp_path, budget, line, problem):
     text, (finding,) = found(tmp_path, budget=budget)
     assert line in text[finding.line - 1]
     assert (finding.check, finding.problem) == ("structure", problem)
 
 
-@pytest.mark.parametrize(
-    ("value", "odd"),
-    [
-        (".nan", "the number nan"),
-        ("-.inf", "the number -inf"),
-        (f"0x{'f' * 5000}", "a whole number of 20,000 bits, the limit is 63"),
-        (f"0x{'0' * 4000}7fffffffffffffff", ""),
-        ("12.5", ""),
-        ('".nan"', ""),
-    ],
-)
+@pytest.mark.parametrize(("value", "odd"), [
+    (".nan", "the number nan"), ("-.inf", "the number -inf"),
+    (f"0x{'f' * 5000}", "a whole number of 20,000 bits, the limit is 63"),
+    (f"0x{'0' * 4000}7fffffffffffffff", ""), ("12.5", ""), ('".nan"', ""),
+])  # fmt: skip
 @pytest.mark.parametrize("place", ["metadata: {{mine: {}}}", "max_runs_per_component: {}", "budget: {{seconds: {}}}"])
 def test_a_number_that_libraries_break_on_is_found_wherever_it_stands(tmp_path, place, value, odd):
     path = mode_with(tmp_path, "simple")

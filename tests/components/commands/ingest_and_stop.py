@@ -9,11 +9,12 @@ import os
 import signal
 import sys
 import threading
+from itertools import count
 
-from tests.doubles.fake_embedder import embedded
+from tests.doubles.fake_embedder import embed_without_a_model
 
 from shiguan import cli, limited_process
-from shiguan.ingest import e5_document_embedder, vector_writer
+from shiguan.ingest import vector_writer
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 
 point, signals, *arguments = sys.argv[1:]
@@ -25,19 +26,12 @@ def stop():
     threading.Event().wait(600)
 
 
-class Embedder(e5_document_embedder.E5DocumentEmbedder):
-    """Embeds without a model."""
+batches = count(1)
 
-    calls = 0
 
-    def warm_up(self):
-        pass
-
-    def run(self, documents):
-        Embedder.calls += 1
-        if point == "vectors" and Embedder.calls == 2:
-            stop()
-        return {"documents": list(map(embedded, documents))}
+def before(_):
+    if next(batches) == 2 and point == "vectors":
+        stop()
 
 
 awaited = limited_process._awaited
@@ -50,8 +44,7 @@ def stopping_while_it_reads(*args):
 
 
 limited_process._awaited = stopping_while_it_reads
-e5_document_embedder.E5DocumentEmbedder.run = Embedder.run
-e5_document_embedder.E5DocumentEmbedder.warm_up = Embedder.warm_up
+embed_without_a_model(before)
 vector_writer._SLICE = vector_writer._BATCH = 8
 write = QdrantEdgeDocumentStore.write_documents
 

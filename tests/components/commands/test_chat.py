@@ -55,18 +55,15 @@ def test_a_line_in_another_encoding_is_refused_and_the_conversation_goes_on(data
     assert answered["query"] == QUESTION
 
 
-@pytest.mark.parametrize("typed", ["", "   "])
-def test_an_empty_line_gets_a_hint(shiguan, typed):
-    assert _HINT in shiguan("chat", typed=f"{typed}\n")[1]
+@pytest.mark.parametrize("end", ["quit", "exit", "/quit", "/exit", " Quit "])
+def test_a_chat_ends_at_the_word_that_people_type_and_what_programs_read_are_answers_alone(shiguan, end):
+    code, out, err = shiguan("chat", "--json", typed=f"/help\n\n{end}\n{QUESTION}\n")
+    assert (code, out, "/sources" in err) == (0, "", True)
 
 
-def test_what_is_no_command_is_named(shiguan):
-    assert "There is no `/mode`; /help lists" in shiguan("chat", typed="/mode\n")[2]
-
-
-def test_what_programs_read_are_answers_alone(shiguan):
-    _, out, err = shiguan("chat", "--json", typed="/help\n\n")
-    assert (out, "/sources" in err) == ("", True)
+def test_an_empty_line_gets_a_hint_and_what_is_no_command_is_named(shiguan):
+    _, out, err = shiguan("chat", typed="\n   \n/mode\n")
+    assert (out.count(_HINT), "There is no `/mode`; /help lists" in err) == (2, True)
 
 
 FOLLOW_UP = "And when was it collected?"
@@ -85,18 +82,13 @@ def test_a_conversation_goes_on_from_one_command_to_the_next(shiguan):
     assert [turn["source"] for turn in json.loads(out)["turns"]] == ["database", "both"]
 
 
-def test_a_chat_answers_line_by_line_until_it_ends(shiguan):
-    code, out, _ = shiguan("chat", "--json", typed=f"{QUESTION}\n\n{FOLLOW_UP}\n")
-    answers = [json.loads(line) for line in out.splitlines()]
-    assert (code, [answer["query"] for answer in answers]) == (0, [QUESTION, FOLLOW_UP])
-    assert answers[0]["conversation_id"] == answers[1]["conversation_id"]
-    assert answers[1]["documents"][0]["source"] == "tax.txt"
-
-
-def test_a_question_that_is_refused_does_not_end_the_chat(shiguan):
-    code, out, err = shiguan("chat", typed=f"{'x' * 2001}\n{QUESTION}\n")
-    assert (code, "Yang Yan" in out) == (0, True)
-    assert "The question has 2,001 characters" in err
+def test_a_chat_answers_line_by_line_until_it_ends_whatever_is_refused(shiguan):
+    code, out, _ = shiguan("chat", "--json", typed=f"{QUESTION}\n{'x' * 2001}\n{FOLLOW_UP}\n")
+    first, refused, second = (json.loads(line) for line in out.splitlines())
+    assert (code, first["query"], second["query"]) == (0, QUESTION, FOLLOW_UP)
+    assert "The question has 2,001 characters" in refused["error"]
+    assert first["conversation_id"] == second["conversation_id"]
+    assert second["documents"][0]["source"] == "tax.txt"
 
 
 def test_another_tenants_conversation_is_none(shiguan):

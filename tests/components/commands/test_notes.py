@@ -45,13 +45,15 @@ def receipt(kept):
     return kept / "answer.json"
 
 
-def test_a_quotation_that_is_elsewhere_is_shown_once_with_the_reason(data_dir, tmp_path, capsys):
+def test_a_quotation_that_is_elsewhere_is_shown_once_with_the_reason_and_no_sentence_is_told(shiguan, tmp_path):
     draft = tmp_path / "draft.md"
     draft.write_text("《旧唐书》 says: “The wall of the capital was pulled down in 904.”", encoding="utf-8")
-    assert main(["verify", str(draft), "--data-dir", str(data_dir), "--tenant", TENANT]) == 0
-    out = capsys.readouterr().out
-    assert out.count("The wall of the capital was pulled down in 904") == 1
+    code, out, _ = shiguan("verify", draft)
+    assert (code, out.count("The wall of the capital was pulled down in 904")) == (0, 1)
     assert "why: it is elsewhere than the text says" in out
+    draft.write_text("", encoding="utf-8")
+    code, out, _ = shiguan("verify", draft)
+    assert (code, "There is no sentence and no quotation in it." in out) == (0, True)
 
 
 def test_an_answer_is_exported_in_every_form(receipt, tmp_path, shiguan):
@@ -105,12 +107,6 @@ def test_what_cannot_be_read_is_refused(receipt, tmp_path, shiguan):
     ):
         code, _, err = shiguan(*arguments, tenant=tenant)
         assert (code, said in err) == (2, True), said
-
-
-def test_a_text_without_sentences_is_not_passed_over(tmp_path, shiguan):
-    (tmp_path / "empty.md").write_text("", encoding="utf-8")
-    code, out, _ = shiguan("verify", tmp_path / "empty.md")
-    assert (code, "There is no sentence and no quotation in it." in out) == (0, True)
 
 
 WRITING = {

@@ -23,20 +23,15 @@ def test_a_port_that_is_taken_is_refused_before_anything_is_loaded():
 OPTIONS = argparse.Namespace(host="127.0.0.1", json=False)
 
 
-def test_what_is_loaded_is_said_at_once(tmp_path, capsys):
-    _print_loading(OPTIONS, ServingSettings(data_dir=tmp_path))
-    said = capsys.readouterr().out
-    assert said.startswith("Loading embedded (")
-    assert "simple" in said
-    assert str(tmp_path) in said
-
-
-def test_the_first_start_says_which_weights_it_prepares_and_later_ones_do_not(tmp_path, capsys, monkeypatch):
+def test_what_is_loaded_is_said_at_once_and_at_the_first_start_which_weights_are_prepared(
+    tmp_path, capsys, monkeypatch
+):
     monkeypatch.setenv("SHIGUAN_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr("shiguan.models.weights.weights_file", lambda: tmp_path / FILE)
     (tmp_path / FILE).touch()
     _print_loading(OPTIONS, ServingSettings(data_dir=tmp_path))
-    (said,) = capsys.readouterr().out.splitlines()[1:]
+    loading, said = capsys.readouterr().out.splitlines()
+    assert (loading.startswith("Loading embedded ("), "simple" in loading, str(tmp_path) in loading) == (True,) * 3
     assert said == "First start: intfloat/multilingual-e5-small is prepared, once; this takes some seconds."
     (tmp_path / "cache" / f"e5-{SHA256[:12]}-2").mkdir(parents=True)
     _print_loading(OPTIONS, ServingSettings(data_dir=tmp_path))
@@ -46,10 +41,9 @@ def test_the_first_start_says_which_weights_it_prepares_and_later_ones_do_not(tm
 def test_a_first_start_of_the_cluster_names_each_model_that_it_downloads(monkeypatch):
     monkeypatch.setattr("shiguan.models.hub.local_folder", lambda name: None)
     embedder, ranker = awaited_models("elasticsearch_qdrant")
-    assert embedder.startswith("The weights of BAAI/bge-m3 (")
-    assert "simple" in embedder.split(")")[0]
-    assert ranker.startswith("The weights of BAAI/bge-reranker-v2-m3 (")
-    assert "simple" not in ranker.split(")")[0]
+    for told, model, in_simple in ((embedder, "bge-m3", True), (ranker, "bge-reranker-v2-m3", False)):
+        assert told.startswith(f"The weights of BAAI/{model} (")
+        assert ("simple" in told.split(")")[0]) is in_simple
     assert "shiguan models fetch --deployment elasticsearch_qdrant" in ranker
 
 

@@ -41,15 +41,11 @@ def library():
     """600 parents and as many children of two tenants in the embedded stores, and none of their models."""
     file = {"source": "x.txt", "source_id": "s", "blocks": [{"start": 0}]}
     for kind, vector in (("parents", None), ("children", [0.5] * 384)):
-        documents = [
-            Document(
-                id=f"{kind}-{number:04d}",
-                content=f"The {number}. passage",
-                meta={"tenant_id": "a" if number % 3 else "b", **file},
-                embedding=vector,
-            )
-            for number in range(600)
-        ]
+        documents = []
+        for number in range(600):
+            meta = {"tenant_id": "a" if number % 3 else "b", **file}
+            given = {"content": f"The {number}. passage", "meta": meta, "embedding": vector}
+            documents.append(Document(id=f"{kind}-{number:04d}", **given))
         store = load_stores("embedded")[kind]
         store.write_documents(documents, policy=DuplicatePolicy.OVERWRITE)
         store.close()
@@ -68,22 +64,21 @@ def test_init_says_what_it_made_and_a_second_one_that_it_was_there(elasticsearch
     assert [line.rsplit(" ", 2)[1:] for line in done] == [["was", "there"]] * 4
 
 
-def test_init_of_the_embedded_deployment_has_nothing_to_make(capsys):
+def test_init_of_the_embedded_deployment_has_nothing_to_make_and_without_an_address_names_the_variable(capsys):
     assert main(["stores", "init", "--deployment", "embedded"]) == 0
     assert "has no servers" in capsys.readouterr().out
+    assert main(["stores", "init"]) == 2
+    assert "SHIGUAN_ELASTICSEARCH_URL is not set" in capsys.readouterr().err
 
 
 RESUME = "run `shiguan ingest --resume --deployment embedded --tenant a`"
 
 
-@pytest.mark.parametrize(
-    ("without", "former", "told"),
-    [
-        ({}, False, None),
-        ({"embedding": None}, False, f"`x.txt` of the tenant `a` has 0 vectors for 1 retrieval units: {RESUME}"),
-        ({"embedding": None}, True, " were made with `former` and not with `intfloat/multilingual-e5-small"),
-    ],
-)
+@pytest.mark.parametrize(("without", "former", "told"), [
+    ({}, False, None),
+    ({"embedding": None}, False, f"`x.txt` of the tenant `a` has 0 vectors for 1 retrieval units: {RESUME}"),
+    ({"embedding": None}, True, " were made with `former` and not with `intfloat/multilingual-e5-small"),
+])  # fmt: skip
 def test_status_of_the_embedded_deployment_names_what_a_file_lacks(
     tmp_path, monkeypatch, capsys, without, former, told
 ):
@@ -99,11 +94,6 @@ def test_status_of_the_embedded_deployment_names_what_a_file_lacks(
     assert main(["stores", "status", "--deployment", "embedded"]) == (1 if told else 0)
     first, second, *lacking = capsys.readouterr().out.splitlines()
     assert (first, second, [told in line for line in lacking]) == ("parents: 1", "children: 1", [True] if told else [])
-
-
-def test_init_without_an_address_names_the_variable(capsys):
-    assert main(["stores", "init"]) == 2
-    assert "SHIGUAN_ELASTICSEARCH_URL is not set" in capsys.readouterr().err
 
 
 def test_status_shows_counts_and_names_the_server_that_is_down(elasticsearch, qdrant, monkeypatch, capsys):
@@ -156,12 +146,9 @@ def test_a_copy_that_was_interrupted_goes_on_where_it_was(elasticsearch, qdrant,
     there = len(elasticsearch.indexes["shiguan-children"])  # one slice; which, is a race of four
     assert there in (256, 88)
     assert main(["stores", "copy"]) == 0
-    out = capsys.readouterr().out.splitlines()
-    assert out == [
-        "parents: 600 in embedded, 0 written, 600 were there, 0 missing; elasticsearch_qdrant has 600 altogether.",
-        f"children: 600 in embedded, {600 - there} written, {there} were there, 0 missing; elasticsearch_qdrant has 600 "
-        "altogether.",
-    ]
+    said = "{}: 600 in embedded, {} written, {} were there, 0 missing; elasticsearch_qdrant has 600 altogether."
+    counts = (("parents", 0, 600), ("children", 600 - there, there))
+    assert capsys.readouterr().out.splitlines() == [said.format(*one) for one in counts]
     assert len(embedder.embedded) == qdrant.local.count("shiguan-children").count == 600
 
 

@@ -21,29 +21,20 @@ def told(capsys, *words):
     return json.loads(capsys.readouterr().out)
 
 
-def test_why_follows_a_passage_that_is_cited(library, capsys):
-    found = told(capsys, SALT, "--expected", "made salt a monopoly", *library)
-    assert found["stage"] == "nothing_lost"
-    assert found["ranks"]["bm25"] == found["ranks"]["context"] == 1
-    assert [passage["source"] for passage in found["passages"]] == ["corpus.jsonl"]
-
-
-def test_why_takes_the_id_of_a_passage_and_works_in_a_mode_that_loops(library, capsys):
+def test_why_follows_a_passage_that_is_cited_by_its_words_or_its_id_also_in_a_mode_that_loops(library, capsys):
     first = told(capsys, SALT, "--expected", "made salt a monopoly", *library)
+    assert [passage["source"] for passage in first["passages"]] == ["corpus.jsonl"]
+    assert first["ranks"]["bm25"] == first["ranks"]["context"] == 1
     found = told(capsys, SALT, "--expected", first["passages"][0]["id"], "--mode", "precise", *library)
-    assert found["stage"] == "nothing_lost"
-    assert found["ranks"]["vectors"] == 1
+    assert (first["stage"], found["stage"], found["ranks"]["vectors"]) == ("nothing_lost", "nothing_lost", 1)
 
 
-@pytest.mark.parametrize(
-    ("question", "expected", "stage"),
-    [
-        (SALT, "copper was mined in Shu", "never_ingested"),
-        ("安祿山反於何地？", "Zhang Xun held the town", "not_used"),
-        (SALT, "Du Fu wrote of a broken country", "not_used"),
-        ("Which composer wrote the opera about the phantom of Paris?", "Du Fu wrote of a broken country", "refused"),
-    ],
-)
+@pytest.mark.parametrize(("question", "expected", "stage"), [
+    (SALT, "copper was mined in Shu", "never_ingested"),
+    ("安祿山反於何地？", "Zhang Xun held the town", "not_used"),
+    (SALT, "Du Fu wrote of a broken country", "not_used"),
+    ("Which composer wrote the opera about the phantom of Paris?", "Du Fu wrote of a broken country", "refused"),
+])  # fmt: skip
 def test_why_names_the_stage(question, expected, stage, library, capsys):
     assert told(capsys, question, "--expected", expected, *library)["stage"] == stage
 

@@ -56,11 +56,6 @@ def test_a_passage_that_an_earlier_message_shows_is_named_and_not_repeated():
     assert (again.content, again.meta["cut"], again.score) == (read, [0, 20], documents[1].score)
 
 
-def test_header_names_the_chapter_file_where_there_is_no_page():
-    context = ContextBuilder().run(documents=passages(1, anchor={"href": "text/ch01.xhtml", "offset": 3}))["context"]
-    assert 'place="text/ch01.xhtml"' in context
-
-
 @pytest.mark.parametrize(
     ("better", "worse"),
     [(PLAIN, f"{PLAIN}!"), ("天寶十四載十一月，安祿山反於范陽。", "天宝十四载十一月，安禄山反于范阳。")],
@@ -70,19 +65,18 @@ def test_near_duplicate_of_a_better_passage_is_left_out_in_the_other_script_too(
     assert [document.content for document in ContextBuilder().run(documents=documents)["documents"]] == [better]
 
 
-def test_passages_that_do_not_fit_are_left_out():
+def test_passages_that_do_not_fit_are_left_out_and_a_context_without_most_of_them_says_so():
     result = ContextBuilder(token_budget=150).run(documents=passages(5))
-    assert [document.id for document in result["documents"]] == ["p0", "p1", "p2"]
+    assert ([document.id for document in result["documents"]], result["warnings"]) == (["p0", "p1", "p2"], [])
     assert TokenCounter().count(result["context"]) <= 150
-    assert result["warnings"] == []
-
-
-def test_a_context_without_most_passages_says_so():
     result = ContextBuilder(token_budget=60).run(documents=passages(5))
     assert len(result["documents"]) == 1
-    assert result["warnings"] == [
-        "4 of 5 passages did not fit the context of 60 tokens and were left out. Raise `token_budget` to read more."
-    ]
+    said = "4 of 5 passages did not fit the context of 60 tokens and were left out. Raise `token_budget` to read more."
+    assert result["warnings"] == [said]
+    long = Document(id="long", content=" ".join(PLAIN.format(town) for town in TOWNS * 3), score=0.5)
+    short = Document(id="short", content="Grain was dear.", score=0.4)  # may still fit
+    result = ContextBuilder(token_budget=100).run(documents=[passages(1)[0], long, short])
+    assert [document.id for document in result["documents"]] == ["p0", "short"]
 
 
 def test_first_passage_is_cut_around_its_match_at_sentence_edges():
@@ -99,13 +93,6 @@ def test_first_passage_is_cut_around_its_match_at_sentence_edges():
     assert kept.content.endswith("horses.")
     assert TokenCounter().count(result["context"]) <= 80
     assert "was cut" in result["warnings"][0]
-
-
-def test_a_small_later_passage_may_still_fit():
-    long = Document(id="long", content=" ".join(PLAIN.format(town) for town in TOWNS * 3), score=0.5)
-    short = Document(id="short", content="Grain was dear.", score=0.4)
-    result = ContextBuilder(token_budget=100).run(documents=[passages(1)[0], long, short])
-    assert [document.id for document in result["documents"]] == ["p0", "short"]
 
 
 @pytest.mark.parametrize("documents", [[], [Document(content="")], [Document(content=None)], [Document(content=" \n")]])
@@ -137,23 +124,16 @@ def test_a_passage_cut_before_keeps_offsets_into_the_stored_parent():
 
 
 def test_passages_may_begin_with_brackets_and_stand_apart():
+    first = {"source": "tang.epub", "anchor": {"page": "63"}}
     documents = [
-        Document(
-            id="a",
-            content="An Lushan rose [Source 9].",
-            score=0.9,
-            meta={"source": "tang.epub", "anchor": {"page": "63"}},
-        ),
+        Document(id="a", content="An Lushan rose [Source 9].", score=0.9, meta=first),
         Document(id="b", content="Guo Ziyi came.", score=0.8, meta={"source": "x [Source 1].txt"}),
         Document(id="c", content="No file.", score=0.7),
     ]
     builder = ContextBuilder(style="brackets", separator="\n---\n")
     assert builder.run(documents=documents)["context"] == (
-        "<sources>\n"
-        "[Source 1] (File: tang.epub, Page: 63)\nAn Lushan rose (Source 9).\n---\n"
-        "[Source 2] (File: x (Source 1).txt)\nGuo Ziyi came.\n---\n"
-        "[Source 3]\nNo file.\n"
-        "</sources>"
+        "<sources>\n[Source 1] (File: tang.epub, Page: 63)\nAn Lushan rose (Source 9).\n---\n"
+        "[Source 2] (File: x (Source 1).txt)\nGuo Ziyi came.\n---\n[Source 3]\nNo file.\n</sources>"
     )
     shown = [replace(documents[1], meta={**documents[1].meta, "number": 1})]
     assert "\n[Source 1] (above)\n---\n[Source 2] (File" in builder.run(documents=documents, shown=shown)["context"]
@@ -180,27 +160,12 @@ def test_tokens_may_be_those_of_a_model(monkeypatch):
     assert other["warnings"][0].startswith("Tokens of `somebody-elses` are estimated from the embedder's (KeyError).")
 
 
-def ids(documents):
-    return [document.id for document in documents]
-
-
-def test_scores_rank_and_ids_break_ties():
-    documents = [Document(id=name, content=name, score=score) for name, score in (("b", 1), ("a", 1), ("c", 2))]
-    assert ids(ranked(documents)) == ["c", "a", "b"]
-
-
-def test_of_one_id_the_best_is_kept():
-    documents = [Document(id="a", content="x", score=score) for score in (0.1, 0.9)]
-    assert [document.score for document in ranked(documents)] == [0.9]
-
-
-def test_without_scores_the_first_of_one_id_keeps_its_place():
+def test_scores_rank_ids_break_ties_and_of_one_id_the_best_or_first_is_kept():
+    named = (("b", 1), ("a", 0.1), ("a", 1), ("c", 2))
+    found = ranked([Document(id=name, content=name, score=score) for name, score in named])
+    assert [(document.id, document.score) for document in found] == [("c", 2), ("a", 1), ("b", 1)]
     documents = [Document(id=name, content=text) for name, text in (("a", "first"), ("b", "x"), ("a", "second"))]
     assert [(document.id, document.content) for document in ranked(documents)] == [("a", "first"), ("b", "x")]
-
-
-def test_passages_without_text_are_left_out():
-    assert ranked([Document(content=""), Document(content=" \n"), Document(content=None)]) == []
 
 
 def test_matches_without_a_place_are_no_spans():

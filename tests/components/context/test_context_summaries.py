@@ -22,17 +22,12 @@ BUDGET = 460
 
 def passages(count=4):
     """Of 165 tokens each: two of them fit, and the summaries of two others."""
-    return [
-        Document(
-            id=f"p{at}",
-            content=" ".join(
-                f"In town{at} the {GOODS[(at * 3 + n) % 12]} of house{at}x{n} were counted." for n in range(10)
-            ),
-            score=1 - at / 10,
-            meta={"source": "t.epub"},
-        )
-        for at in range(count)
+    told = "In town{at} the {goods} of house{at}x{n} were counted."
+    texts = [
+        " ".join(told.format(at=at, n=n, goods=GOODS[(at * 3 + n) % 12]) for n in range(10)) for at in range(count)
     ]
+    more = {"meta": {"source": "t.epub"}}
+    return [Document(id=f"p{at}", content=text, score=1 - at / 10, **more) for at, text in enumerate(texts)]
 
 
 def built(llm=None, summaries=None, *, generator=None, count=4, **more):

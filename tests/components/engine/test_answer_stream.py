@@ -190,11 +190,6 @@ async def test_a_stream_that_breaks_in_the_middle_is_an_error_after_its_tokens(r
     assert events[-1].name == "error"
 
 
-async def test_an_empty_question_is_an_error_event(runners):
-    events = await told(runners("simple", "none"), "  ")
-    assert [event.name for event in events] == ["error"]
-
-
 async def test_a_filter_that_no_store_understands_is_refused(runners):
     odd = {"field": "meta.source", "operator": ">", "value": "a"}
     with pytest.raises(RefusedError, match="Correct them"):

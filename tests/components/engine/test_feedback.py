@@ -78,28 +78,22 @@ def test_judgements_are_forgotten_by_receipt_and_by_age_for_their_tenant_alone(f
     assert entries(file, "a") == []
 
 
-def test_a_note_becomes_one_line_that_steers_no_terminal(file):
+def test_a_note_becomes_one_line_that_steers_no_terminal_and_a_long_answer_is_kept_in_short(file):
+    given = file.give(receipt(answer="a" * 9_000, quotes=[f"{n}" * 900 for n in range(9)]), "right", reader="k")
+    assert (len(given["answer"]), [len(one["quote"]) for one in given["citations"]]) == (4_000, [500] * 5)
     given = file.give(receipt(), "wrong", "one\n two\x1b[2J\u202e three \ud800", reader="k")
     assert given["note"] == "one two three ?"
     assert file.give(receipt(), "wrong", "史" * LONGEST_NOTE, reader="k")["note"] == "史" * LONGEST_NOTE
 
 
-@pytest.mark.parametrize(
-    ("kind", "note", "told"),
-    [
-        ("good", "", "`good` is not a kind of feedback. Expected right, wrong, wrong_citation, missing."),
-        ("wrong", "x" * 2_001, "The note has 2,001 characters. Expected at most 2,000"),
-    ],
-)
+@pytest.mark.parametrize(("kind", "note", "told"), [
+    ("good", "", "`good` is not a kind of feedback. Expected right, wrong, wrong_citation, missing."),
+    ("wrong", "x" * 2_001, "The note has 2,001 characters. Expected at most 2,000"),
+])  # fmt: skip
 def test_what_is_outside_the_limits_is_refused_and_nothing_is_made(file, kind, note, told):
     with pytest.raises(RefusedError, match=told.replace(".", r"\.")):
         file.give(receipt(), kind, note, reader="k")
     assert not file.path.exists()
-
-
-def test_a_long_answer_is_kept_in_short(file):
-    given = file.give(receipt(answer="a" * 9_000, quotes=[f"{n}" * 900 for n in range(9)]), "right", reader="k")
-    assert (len(given["answer"]), [len(one["quote"]) for one in given["citations"]]) == (4_000, [500] * 5)
 
 
 def test_a_file_that_is_no_database_is_told_and_left_alone(file):

@@ -68,19 +68,16 @@ def test_one_file_of_version_0_2_ingests_the_same_with_one_warning(own, book, tm
     assert new.children > new.parents > 1
 
 
-def test_one_file_that_shares_more_than_documents_is_refused(own):
+def test_one_file_that_shares_more_than_documents_or_reads_nothing_is_refused(own):
+    own(index=shipped("index"))
+    with pytest.raises(ConfigurationError, match=r"`own` has no read\.yml.*Copy that of `embedded`"):
+        load_ingest("own", outputs=["parents"])
     index = one_file()
     index["components"]["again"] = deepcopy(index["components"]["joiner"])
     index["connections"].append({"sender": "joiner.documents", "receiver": "again.documents"})
     index["connections"].append({"sender": "stamper.documents", "receiver": "again.documents"})
     own(index=index)
     with pytest.raises(ConfigurationError, match=r"cannot be split.*: 2 connections lead"):
-        load_ingest("own", outputs=["parents"])
-
-
-def test_a_deployment_without_a_file_that_reads_says_which_is_missing(own):
-    own(index=shipped("index"))
-    with pytest.raises(ConfigurationError, match=r"`own` has no read\.yml.*Copy that of `embedded`"):
         load_ingest("own", outputs=["parents"])
 
 

@@ -32,16 +32,12 @@ def test_a_folder_is_searched_for_known_types_in_name_order(tmp_path):
     assert find_files([tmp_path]) == ([tmp_path / name for name in found], {".png": 1})
 
 
-def test_a_named_file_is_always_taken_and_each_file_once(tmp_path):
+def test_a_named_file_is_always_taken_each_file_once_and_nothing_to_ingest_is_refused(tmp_path):
+    for path, told in ((tmp_path, "There is nothing to ingest in"), (tmp_path / "a.epub", r"a\.epub does not exist")):
+        with pytest.raises(RefusedError, match=told):
+            find_files([path])
     odd, book = touch(tmp_path / "odd.bin"), touch(tmp_path / "book.txt")
     assert find_files([odd, book, tmp_path, str(book)])[0] == [odd, book]
-
-
-def test_nothing_to_ingest_is_refused(tmp_path):
-    with pytest.raises(RefusedError, match="There is nothing to ingest in"):
-        find_files([tmp_path])
-    with pytest.raises(RefusedError, match=re.escape("absent.epub does not exist")):
-        find_files([tmp_path / "absent.epub"])
 
 
 @pytest.fixture(scope="module")
@@ -212,15 +208,10 @@ NUMBERED = (
 )
 
 
-@pytest.mark.parametrize(
-    ("question", "sections"),
-    [
-        ("What is chapter 1 about?", ["1 Wells"]),
-        ("第二章讲什么？", ["2 Roads"]),
-        ("第一节讲什么？", ["一、盐井", "一、驿路"]),
-        ("What is section 2 about?", ["二、盐官"]),
-    ],
-)
+@pytest.mark.parametrize(("question", "sections"), [
+    ("What is chapter 1 about?", ["1 Wells"]), ("第二章讲什么？", ["2 Roads"]), ("第一节讲什么？", ["一、盐井", "一、驿路"]),
+    ("What is section 2 about?", ["二、盐官"]),
+])  # fmt: skip
 def test_a_chapter_with_a_number_alone_is_above_the_sections_of_that_number(quick, tmp_path, question, sections):
     ingest(quick, touch(tmp_path / "salt.md", NUMBERED), "a")
     assert quick.find_chapter(asked_chapter(question), None, tenant_id="a")["sections"] == sections
@@ -237,13 +228,10 @@ def test_a_chapter_that_is_in_too_many_places_limits_nothing(quick, tmp_path):
             check_filters(quick.narrowed(**found, tenant_id="a"))
 
 
-@pytest.mark.parametrize(
-    ("name", "told"),
-    [
-        ("diery.md", "There is no source `diery.md` in this library. Did you mean `diary.md`?"),
-        ("zzz.epub", "There is no source `zzz.epub` in this library. `shiguan sources` lists them."),
-    ],
-)
+@pytest.mark.parametrize(("name", "told"), [
+    ("diery.md", "There is no source `diery.md` in this library. Did you mean `diary.md`?"),
+    ("zzz.epub", "There is no source `zzz.epub` in this library. `shiguan sources` lists them."),
+])  # fmt: skip
 def test_a_source_that_is_not_there_is_refused_with_the_name_that_was_meant(quick, tmp_path, name, told):
     ingest(quick, touch(tmp_path / "diary.md", "The garrison marched."), "typos")
     assert quick.narrowed(["diary.md"], None, tenant_id="typos") is not None

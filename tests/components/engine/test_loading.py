@@ -82,35 +82,24 @@ def test_options_are_inputs_that_stock_hayhooks_does_not_ask_for(pipelines):
         assert load_pipeline("here", written).metadata["inputs"] == whole
 
 
-def test_only_what_an_output_needs_is_built(pipelines):
+def test_only_what_an_output_needs_is_built_and_an_unknown_one_lists_the_known_ones(pipelines):
+    with pytest.raises(ConfigurationError, match=r"no output `answers`\. Its outputs: documents, prompt, analysis"):
+        load_pipeline("here", "tiny", outputs=["answers"])
     pipeline = load_pipeline("here", "tiny", outputs=["documents"])
     assert set(pipeline.graph.nodes) == {"tenant_filter", "retriever"}
     assert pipeline.metadata["inputs"] == {"query": ["retriever.query"], "tenant_id": ["tenant_filter.tenant_id"]}
     assert pipeline.metadata["outputs"] == {"documents": "retriever.documents"}
 
 
-def test_index_is_not_a_mode(pipelines):
-    pipelines(GOOD, mode="index")
-    assert list_modes() == {"here": ["tiny"]}
-
-
-@pytest.mark.parametrize(
-    ("deployment", "mode", "message"),
-    [
-        ("nowhere", "tiny", "no deployment `nowhere`. Known deployments: here"),
-        ("here", "huge", "no mode `huge`. Known modes: tiny"),
-        ("here", "../here/tiny", "no mode `../here/tiny`"),
-        ("..", "tiny", "no deployment `..`"),
-    ],
-)
+@pytest.mark.parametrize(("deployment", "mode", "message"), [
+    ("nowhere", "tiny", "no deployment `nowhere`. Known deployments: here"),
+    ("here", "huge", "no mode `huge`. Known modes: tiny"),
+    ("here", "../here/tiny", "no mode `../here/tiny`"),
+    ("..", "tiny", "no deployment `..`"),
+])  # fmt: skip
 def test_an_unknown_name_lists_the_known_ones(pipelines, deployment, mode, message):
     with pytest.raises(ConfigurationError, match=re.escape(message)):
         load_pipeline(deployment, mode)
-
-
-def test_an_unknown_output_lists_the_known_ones(pipelines):
-    with pytest.raises(ConfigurationError, match=r"no output `answers`\. Its outputs: documents, prompt, analysis"):
-        load_pipeline("here", "tiny", outputs=["answers"])
 
 
 def replaced(**types):
@@ -159,7 +148,8 @@ def test_modes_are_listed_from_the_quickest_on_and_first_where_no_server_is_need
 
 
 def test_a_file_of_ones_own_comes_before_the_packaged_one(pipelines, tmp_path, monkeypatch):
-    pipelines(GOOD, mode="other")
+    for mode in ("other", "index"):  # the last is no mode
+        pipelines(GOOD, mode=mode)
     own = tmp_path / "own" / "here"
     own.mkdir(parents=True)
     (own / "tiny.yml").write_text(GOOD.replace("outputs:\n", "outputs:\n  mine: retriever.documents\n"))
@@ -168,9 +158,6 @@ def test_a_file_of_ones_own_comes_before_the_packaged_one(pipelines, tmp_path, m
     assert loading.list_modes() == {"here": ["added", "other", "tiny"]}
     assert "mine" in load_pipeline("here", "tiny").metadata["outputs"]
     assert "mine" not in load_pipeline("here", "other").metadata["outputs"]
-
-
-def test_a_folder_of_ones_own_that_is_missing_is_named(pipelines, tmp_path, monkeypatch):
     monkeypatch.setenv("SHIGUAN_PIPELINES_DIR", str(tmp_path / "nowhere"))
     with pytest.raises(ConfigurationError, match="nowhere, which is not a folder"):
         load_pipeline("here", "tiny")
@@ -233,24 +220,23 @@ def test_the_models_of_a_deployment_are_those_of_every_generator_that_names_none
     assert nested._roles.roles[nested.role] == ["small"]
 
 
-def test_without_the_file_every_role_is_the_endpoint_of_the_environment(pipelines):
+@pytest.mark.parametrize("text", [None, "", "# models: [{name: small}]\n"])
+def test_without_the_file_or_anything_in_it_every_role_is_the_endpoint_of_the_environment(pipelines, text):
     pipelines(with_generators(GOOD))
+    if text is not None:
+        pipelines(text, mode="models")
     plain = load_pipeline("here", "tiny").get_component("plain")
     assert (plain.models, [model.name for model in plain._roles.models]) == (None, ["default"])
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ("models: [", "while parsing"),
-        ("- models", "models.yml"),
-        ("models: [{name: a}]\nroles: {answer: [b]}", "names `b`, which is not among the models"),
-        ("spare: []", "spare"),
-        ("models: [{name: a, base_url: ftp://x}]", "must begin with http"),
-        ("models: [{name: 2024-02-31}]", "day is out of range"),
-        ("models: [{name: a, model: small, model: big}]\nroles: {answer: [a]}", "The key `model` is repeated"),
-    ],
-)
+@pytest.mark.parametrize(("text", "why"), [
+    ("models: [", "while parsing"), ("- models", "models.yml"),
+    ("models: [{name: a}]\nroles: {answer: [b]}", "names `b`, which is not among the models"),
+    ("spare: []", "spare"),
+    ("models: [{name: a, base_url: ftp://x}]", "must begin with http"),
+    ("models: [{name: 2024-02-31}]", "day is out of range"),
+    ("models: [{name: a, model: small, model: big}]\nroles: {answer: [a]}", "The key `model` is repeated"),
+])  # fmt: skip
 @pytest.mark.parametrize("read", [lambda: load_pipeline("here", "tiny"), lambda: has_model("here")])
 def test_a_file_of_models_that_cannot_be_used_is_named_with_what_is_wrong(pipelines, text, why, read):
     pipelines(text, mode="models")
@@ -258,13 +244,6 @@ def test_a_file_of_models_that_cannot_be_used_is_named_with_what_is_wrong(pipeli
         read()
     assert why in str(raised.value)
     assert "docs/models.md" in str(raised.value)
-
-
-@pytest.mark.parametrize("text", ["", "# models: [{name: small}]\n"])
-def test_a_file_of_models_with_nothing_in_it_is_as_no_file(pipelines, text):
-    pipelines(with_generators(GOOD))
-    pipelines(text, mode="models")
-    assert load_pipeline("here", "tiny").get_component("plain").models is None
 
 
 def test_a_deployment_has_a_model_if_one_of_its_file_can_be_called(pipelines, monkeypatch):

@@ -130,16 +130,12 @@ def test_a_full_disk_costs_a_warning_and_not_the_answer(kept, failure, why):
 SALT = TEXTS["salt.txt"]
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "deleted", "state"),
-    [
-        ("salt.txt", SALT, False, "stands"),
-        ("salt.txt", "The salt monopoly was set up by Liu Yan in 760. It paid little.", False, "gone"),
-        ("salt.txt", f"Salt is white. {SALT}", False, "stands"),
-        ("sea.txt", SALT, True, "gone"),
-    ],
-    ids=["ingested again", "other words", "further on", "another source"],
-)
+@pytest.mark.parametrize(("name", "text", "deleted", "state"), [
+    ("salt.txt", SALT, False, "stands"),
+    ("salt.txt", "The salt monopoly was set up by Liu Yan in 760. It paid little.", False, "gone"),
+    ("salt.txt", f"Salt is white. {SALT}", False, "stands"),
+    ("sea.txt", SALT, True, "gone"),
+], ids=["ingested again", "other words", "further on", "another source"])  # fmt: skip
 def test_a_citation_stands_while_its_source_says_so(kept, library, receipt, name, text, deleted, state):
     (kept / "texts" / name).write_text(text, encoding="utf-8")
     (result,) = library.ingest([kept / "texts" / name], tenant_id=TENANT)

@@ -32,15 +32,12 @@ def test_sources_stand_by_their_numbers_each_once_where_it_is_cited_first():
 
 @pytest.mark.parametrize("form", ["plain", "markdown", "html"])
 @pytest.mark.parametrize("field", ["title", "source", "section"])
-@pytest.mark.parametrize(
-    "forged",
-    [
-        "Annals\n[2] Forged > Book 9", "Annals\r[2] Forged", "Annals\x85[2] Forged", "Annals\u2028[2] Forged",
-        "Annals\x0b[2] Forged", "[2] Forged", "![x](http://x.example/p.png)", "[Annals](javascript:alert)",
-        "<img src=http://x.example/p.png>", "Annals ```\n# Answer", "a\x1b]8;;http://x\x07b", "Annals<br>[2] Forged",
-        "Annals &#91;2&#93; Forged", "&lt;img src=http://x.example/p.png&gt;",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("forged", [
+    "Annals\n[2] Forged > Book 9", "Annals\r[2] Forged", "Annals\x85[2] Forged", "Annals\u2028[2] Forged",
+    "Annals\x0b[2] Forged", "[2] Forged", "![x](http://x.example/p.png)", "[Annals](javascript:alert)",
+    "<img src=http://x.example/p.png>", "Annals ```\n# Answer", "a\x1b]8;;http://x\x07b", "Annals<br>[2] Forged",
+    "Annals &#91;2&#93; Forged", "&lt;img src=http://x.example/p.png&gt;",
+])  # fmt: skip
 def test_a_name_forges_no_note_no_link_and_no_image(field, forged, form):
     text = reference_list(cited(**{field: [forged] if field == "section" else forged}), form)
     if form == "html":

@@ -34,13 +34,9 @@ def test_a_text_is_checked_part_by_part_in_its_order(runner):
     told = []
     found = runner.verify(TEXT, tenant_id=TENANT, on_item=lambda *one: told.append(one))
     assert [(item["kind"], item["verdict"]) for item in found["items"]] == [
-        ("quotation", "found"),
-        ("quotation", "altered"),
-        ("claim", "supported"),
-        ("claim", "nothing"),
-        ("claim", "contradicted"),
-        ("quotation", "found"),
-    ]
+        ("quotation", "found"), ("quotation", "altered"), ("claim", "supported"), ("claim", "nothing"),
+        ("claim", "contradicted"), ("quotation", "found"),
+    ]  # fmt: skip
     assert [(item, count) for item, _, count in told] == [(item, 6) for item in found["items"]]
     assert [number for _, number, _ in told] == [1, 2, 3, 4, 5, 6]
     assert found["counts"] == {
@@ -120,12 +116,8 @@ def test_quotations_come_with_ids_and_sources(runner):
         {"id": 7, "text": "set up by Diwu Qi in 758", "source": "tax.txt"},
         {"id": "y", "text": "ab"},
     ]
-    found = runner.verify(rows, tenant_id=TENANT)
-    assert [(item["id"], item["verdict"]) for item in found["items"]] == [
-        ("x", "found"),
-        (7, "misattributed"),
-        ("y", "too_short"),
-    ]
+    found = [(item["id"], item["verdict"]) for item in runner.verify(rows, tenant_id=TENANT)["items"]]
+    assert found == [("x", "found"), (7, "misattributed"), ("y", "too_short")]
 
 
 @pytest.mark.parametrize("count", [500, pytest.param(10_000, marks=pytest.mark.slow)])
@@ -137,30 +129,18 @@ def test_many_quotations_are_answered(runner, count):
 @pytest.mark.parametrize(
     ("text", "counts"),
     [
-        ("word", 1),
-        ('""  “” 「」 \'\' "', 0),
-        ("", 0),
-        ("Тогда они ушли домой.", 1),
-        ("<script>alert(1)</script> “<b>Diwu Qi</b>”", 1),
-        ("\x1b[31mred “\x1b]0;title\x07 quoted words here”", 1),
+        ("word", 1), ('""  “” 「」 \'\' "', 0), ("", 0), ("Тогда они ушли домой.", 1),
+        ("<script>alert(1)</script> “<b>Diwu Qi</b>”", 1), ("\x1b[31mred “\x1b]0;title\x07 quoted words here”", 1),
     ],
-)
+)  # fmt: skip
 def test_odd_texts_are_checked_or_left_alone(runner, text, counts):
     assert len(runner.verify(text, tenant_id=TENANT)["items"]) == counts
-
-
-def test_what_another_tenant_has_is_not_seen(runner):
-    quoted = "“The two-tax reform of tenant b was proposed by Li Mi”"
-    assert runner.verify(quoted, tenant_id=TENANT)["items"][0]["verdict"] != "found"
-    assert runner.verify(quoted, tenant_id="b")["items"][0]["verdict"] == "found"
 
 
 def test_an_empty_library_and_rows_that_are_none_are_refused(runner):
     with pytest.raises(RefusedError, match="has nothing in this library"):
         runner.verify("text", tenant_id="nobody")
-    with pytest.raises(RefusedError, match="Quotation 2 is not"):
-        runner.verify([{"text": "one two three"}, {"id": 1}], tenant_id=TENANT)
-    for row in ("one two three", None, ["text"], 7, {"text": "one two", "from": "salt.txt"}):
+    for row in ("one two three", None, ["text"], 7, {"id": 1}, {"text": "one two", "from": "salt.txt"}):
         with pytest.raises(RefusedError, match=r'Quotation 2 is not .*"text".* Correct it\.'):
             runner.verify([{"text": "one two three"}, row], tenant_id=TENANT)
     with pytest.raises(RefusedError, match="the limit is 5,000,000"):

@@ -30,41 +30,40 @@ def endpoint(endpoint, monkeypatch):
 
 
 def test_given_answers_are_judged_and_refusals_are_not(endpoint):
-    judged, notes = AnswerJudge().judge(GOLDEN, RECORDS)
-    assert judged == {"a": pytest.approx(ALL)}
-    assert notes == []
+    assert AnswerJudge().judge(GOLDEN, RECORDS) == ({"a": pytest.approx(ALL)}, [])
     assert endpoint.calls == 4
     assert AnswerJudge().judge(GOLDEN[1:], RECORDS) == ({}, [])
+    # Without a right answer the contexts are not judged.
+    assert AnswerJudge().judge([Question("a", "When did An Lushan rise?")], RECORDS)[0] == {"a": OF_THE_ANSWER}
+    assert endpoint.calls == 6
 
 
-def test_without_a_right_answer_the_contexts_are_not_judged(endpoint):
-    judged, _ = AnswerJudge().judge([Question("a", "When did An Lushan rise?")], RECORDS)
-    assert judged == {"a": OF_THE_ANSWER}
-    assert endpoint.calls == 2
-
-
-def test_half_a_judgement_is_no_zero_and_is_told(endpoint):
+def test_half_a_judgement_is_no_zero_and_none_is_an_error(endpoint):
     endpoint.rules = RULES[1:]
     judged, notes = AnswerJudge().judge(GOLDEN, RECORDS)
     assert judged == {"a": pytest.approx({name: value for name, value in ALL.items() if name != "faithfulness"})}
     assert notes == ["1 judgements of `stand-in` could not be read and are left out."]
+    endpoint.rules = []
+    with pytest.raises(AnswerError, match="no readable judgement for any of 1 answers"):
+        AnswerJudge().judge(GOLDEN, RECORDS)
+
+
+def test_without_an_endpoint_nothing_is_judged():
+    with pytest.raises(ConfigurationError, match="none is configured"):
+        AnswerJudge()
 
 
 @pytest.mark.parametrize(
     ("name", "reply", "value"),
     [
-        ("faithfulness", {"statement_scores": [1, 0, 1, 1]}, 0.75),
-        ("faithfulness", {"statement_scores": []}, None),
-        ("answer_relevancy", {"score": 7}, 1.0),
-        ("answer_relevancy", {"score": "high"}, None),
-        ("answer_relevancy", {"score": float("nan")}, None),
-        ("answer_relevancy", {"score": 10**400}, 1.0),
-        ("answer_relevancy", None, None),
-        ("judged_context_precision", {"context_scores": [1, 0, 1]}, (1 + 2 / 3) / 2),
+        ("faithfulness", {"statement_scores": [1, 0, 1, 1]}, 0.75), ("faithfulness", {"statement_scores": []}, None),
+        ("answer_relevancy", {"score": 7}, 1.0), ("answer_relevancy", {"score": "high"}, None),
+        ("answer_relevancy", {"score": float("nan")}, None), ("answer_relevancy", {"score": 10**400}, 1.0),
+        ("answer_relevancy", None, None), ("judged_context_precision", {"context_scores": [1, 0, 1]}, (1 + 2 / 3) / 2),
         ("judged_context_precision", {"context_scores": [0, 0]}, 0.0),
         ("judged_context_recall", {"reference_scores": [1, [1]]}, None),
     ],
-)
+)  # fmt: skip
 def test_a_judgement_is_read_or_left_out(name, reply, value):
     assert judgement(name, reply) == (None if value is None else pytest.approx(value))
 
@@ -83,14 +82,3 @@ def test_one_judged_answer_in_ten_goes_to_a_person(tmp_path):
     (tmp_path / "review.jsonl").write_text("reviewed", encoding="utf-8")
     write_review(tmp_path / "review.jsonl", questions, records, judged)
     assert (tmp_path / "review.jsonl").read_text(encoding="utf-8") == "reviewed"
-
-
-def test_a_judge_that_answers_nonsense_is_an_error(endpoint):
-    endpoint.rules = []
-    with pytest.raises(AnswerError, match="no readable judgement for any of 1 answers"):
-        AnswerJudge().judge(GOLDEN, RECORDS)
-
-
-def test_without_an_endpoint_nothing_is_judged():
-    with pytest.raises(ConfigurationError, match="none is configured"):
-        AnswerJudge()

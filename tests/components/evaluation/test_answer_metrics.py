@@ -43,41 +43,31 @@ READ = {"gold_read": 1, "false_refusal": 0}
 CITED = {"citation_precision": 1, "citation_recall": 1, "claims_supported": 1}
 
 
-@pytest.mark.parametrize(
-    ("asked", "record", "right", "scores"),
-    [
-        pytest.param(
-            ASKED, answer(f"{SALT} [1]", [1]), True,
-            {"correct": 1, "contains_answer": 1, "gold_cited": 1, **READ, **CITED}, id="a right answer with its passage",
-        ),
-        pytest.param(
-            ASKED, answer(f"{SIEGE} [2]", [2]), False,
-            {"correct": 0, "contains_answer": 0, "gold_cited": 0, **READ, **CITED}, id="another passage, well cited",
-        ),
-        pytest.param(
-            ASKED, answer(f"{SALT} [1]", [1], verdict="partial"), True,
-            {"correct": 1, "contains_answer": 1, "gold_cited": 1, **READ, **CITED, "claims_supported": 0},
-            id="the mode itself was in doubt",
-        ),
-        pytest.param(
-            ASKED, REFUSED, None,
-            {"correct": 0, "contains_answer": 0, "gold_cited": 0, "gold_read": 1, "false_refusal": 1}, id="a false refusal",
-        ),
-        pytest.param(UNANSWERABLE, REFUSED, None, {"correct": 1, "correct_refusal": 1}, id="a right refusal"),
-        pytest.param(
-            UNANSWERABLE, answer(f"{SALT} [1]", [1]), False,
-            {"correct": 0, "correct_refusal": 0, **CITED}, id="an answer that should have been refused",
-        ),
-        pytest.param(
-            HELD, answer(f"{SIEGE} [2]", [2]), True,
-            {"correct": 1, "gold_cited": 1, **READ, **CITED}, id="no written answer, and the gold passage is cited",
-        ),
-        pytest.param(
-            HELD, answer(f"{SALT} [1]", [1]), False,
-            {"correct": 0, "gold_cited": 0, **READ, **CITED}, id="no written answer, and another is cited",
-        ),
-    ],
-)  # fmt: skip
+RIGHT, WRONG = (
+    {"correct": 1, "contains_answer": 1, "gold_cited": 1},
+    {"correct": 0, "contains_answer": 0, "gold_cited": 0},
+)
+SCORED = {
+    "a right answer with its passage": (ASKED, answer(f"{SALT} [1]", [1]), True, {**RIGHT, **READ, **CITED}),
+    "another passage, well cited": (ASKED, answer(f"{SIEGE} [2]", [2]), False, {**WRONG, **READ, **CITED}),
+    "the mode itself was in doubt": (
+        ASKED, answer(f"{SALT} [1]", [1], verdict="partial"), True, {**RIGHT, **READ, **CITED, "claims_supported": 0},
+    ),
+    "a false refusal": (ASKED, REFUSED, None, {**WRONG, "gold_read": 1, "false_refusal": 1}),
+    "a right refusal": (UNANSWERABLE, REFUSED, None, {"correct": 1, "correct_refusal": 1}),
+    "an answer that should have been refused": (
+        UNANSWERABLE, answer(f"{SALT} [1]", [1]), False, {"correct": 0, "correct_refusal": 0, **CITED},
+    ),
+    "no written answer, and the gold passage is cited": (
+        HELD, answer(f"{SIEGE} [2]", [2]), True, {"correct": 1, "gold_cited": 1, **READ, **CITED},
+    ),
+    "no written answer, and another is cited": (
+        HELD, answer(f"{SALT} [1]", [1]), False, {"correct": 0, "gold_cited": 0, **READ, **CITED},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("asked", "record", "right", "scores"), SCORED.values(), ids=SCORED)
 def test_an_answer_is_scored(asked, record, right, scores):
     assert is_right(asked, record) is right
     assert score_answer(asked, record) == scores
@@ -119,14 +109,11 @@ def test_claims_are_recalled_and_citations_precise(answer, claims, recalled, cit
 @pytest.mark.parametrize(
     ("answer", "right", "value"),
     [
-        ("It was sold at 110 cash a peck.", ["110 cash"], 1.0),
-        ("It was sold at 1100 cash.", ["110"], 0.0),
-        ("杜甫写下悲陳陶", ["悲陈陶"], 1.0),
-        ("他读的是论语。", ["《论语》"], 1.0),
-        ("叛乱者是安禄山、史思明。", ["安禄山，史思明"], 1.0),
-        ("anything", ["。"], 0.0),
+        ("It was sold at 110 cash a peck.", ["110 cash"], 1.0), ("It was sold at 1100 cash.", ["110"], 0.0),
+        ("杜甫写下悲陳陶", ["悲陈陶"], 1.0), ("他读的是论语。", ["《论语》"], 1.0),
+        ("叛乱者是安禄山、史思明。", ["安禄山，史思明"], 1.0), ("anything", ["。"], 0.0),
     ],
-)
+)  # fmt: skip
 def test_an_answer_in_a_sentence_is_found_as_whole_tokens(answer, right, value):
     assert contains_answer(answer, right) == value
 

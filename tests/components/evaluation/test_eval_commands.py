@@ -11,13 +11,10 @@ from shiguan.engine.loading import pipeline_path
 from shiguan.evaluation.measurement import MeasuredMode
 
 QUESTIONS = {
-    "q1": ("When did the capital fall?", "fall"),
-    "q2": ("How many people did the census count?", "census"),
-    "q3": ("Who made salt a monopoly?", "salt"),
-    "q4": ("Who held Suiyang?", "siege"),
-    "q5": ("Which poet wrote of rivers?", "poet"),
-    "q6": ("安祿山反於何地？", "亂"),
-}
+    "q1": ("When did the capital fall?", "fall"), "q2": ("How many people did the census count?", "census"),
+    "q3": ("Who made salt a monopoly?", "salt"), "q4": ("Who held Suiyang?", "siege"),
+    "q5": ("Which poet wrote of rivers?", "poet"), "q6": ("安祿山反於何地？", "亂"),
+}  # fmt: skip
 
 
 GOLDEN = [
@@ -102,15 +99,17 @@ def test_answers_are_measured(place, library, capsys):
     assert "Where it was lost" in (place / "answered" / "report.html").read_text(encoding="utf-8")
 
 
-def test_a_tenant_without_documents_is_refused(place, library, capsys):
-    command = ["eval", "answers", "--golden", str(place / "golden.jsonl"), *library, "--tenant", "nobody"]
-    assert main([*command, "--output", str(place / "none")]) == 2
-    assert "has nothing in this library" in capsys.readouterr().err
-
-
-def test_golden_questions_take_a_model(library, capsys):
-    assert main(["eval", "golden", *library]) == 2
-    assert "none is configured" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (["answers", "--golden", "golden.jsonl", "--tenant", "nobody"], "has nothing in this library"),
+        (["golden"], "none is configured"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(place, library, monkeypatch, capsys, command, told):
+    monkeypatch.chdir(place)
+    assert main(["eval", *command, *library, "--output", "none"]) == 2
+    assert told in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("endpoint")

@@ -144,35 +144,23 @@ PASSAGE = "In 758 Diwu Qi created a salt monopoly. Salt was sold at 110 cash a p
 GOOD = {"type": "time", "question": "When did the monopoly begin?", "answer": "758", "quote": PASSAGE[:39]}
 
 
-def replied(*items):
-    return json.dumps({"questions": list(items)})
-
-
-def test_a_good_question_is_kept_with_the_words_of_the_passage():
-    assert read_questions(replied({**GOOD, "quote": "in 758  Diwu Qi created a salt monopoly."}), PASSAGE) == [GOOD]
-
-
-def test_a_bad_quote_gives_way_to_the_answer():
-    (row,) = read_questions(replied({**GOOD, "quote": "The monopoly began early."}), PASSAGE)
-    assert row["quote"] == "758"
+OPEN = {"type": "unanswerable", "question": "Who drank the first cup of tea?", "answer": None}
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("item", "rows"),
     [
-        {"answer": "759"}, {"answer": ""}, {"question": "What happened in 758?"}, {"type": "riddle"},
-        {"type": "unanswerable"}, {"question": ""}, {"question": ["a"]}, "When?",
+        (GOOD | {"quote": "in 758  Diwu Qi created a salt monopoly."}, [GOOD]),  # with the words of the passage
+        (GOOD | {"quote": "The monopoly began early."}, [GOOD | {"quote": "758"}]),  # which give way to the answer
+        (OPEN, [OPEN | {"answer": "", "quote": ""}]),
+        # What cannot be right is left out.
+        (GOOD | {"answer": "759"}, []), (GOOD | {"answer": ""}, []), (GOOD | {"question": "What happened in 758?"}, []),
+        (GOOD | {"type": "riddle"}, []), (GOOD | {"type": "unanswerable"}, []), (GOOD | {"question": ""}, []),
+        (GOOD | {"question": ["a"]}, []), ("When?", []),
     ],
 )  # fmt: skip
-def test_what_cannot_be_right_is_left_out(change):
-    item = change if isinstance(change, str) else GOOD | change
-    assert read_questions(replied(item, GOOD), PASSAGE) == [GOOD]
-
-
-def test_an_unanswerable_question_comes_without_an_answer():
-    item = {"type": "unanswerable", "question": "Who drank the first cup of tea?", "answer": None}
-    (row,) = read_questions(replied(item), PASSAGE)
-    assert (row["answer"], row["quote"]) == ("", "")
+def test_a_question_is_kept_or_left_out(item, rows):
+    assert read_questions(json.dumps({"questions": [item]}), PASSAGE) == rows
 
 
 @pytest.mark.parametrize("reply", ["", "I cannot.", "{}", '{"questions": []}', '{"questions": "none"}'])

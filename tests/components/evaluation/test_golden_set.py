@@ -54,13 +54,9 @@ def test_queries_of_a_retrieval_set_are_read_as_they_are(tmp_path):
     ("row", "words"),
     [
         ({"id": "1", "question": "When?"}, "an answerable question has answers or gold"),
-        ({**GOOD, "answerable": False}, "has neither"),
-        ({**GOOD, "answerable": "no"}, "`answerable` is 'no'"),
-        ({**GOOD, "answers": "755"}, "must be a list of texts"),
-        ({**GOOD, "answers": [""]}, "must be a list of texts"),
-        ({**GOOD, "gold": "In 755"}, "`gold` must be a list"),
-        ({**GOOD, "gold": {"quote": "In 755"}}, "`gold` must be a list"),
-        ({**GOOD, "gold": ["In 755"]}, "`gold` must be a list"),
+        ({**GOOD, "answerable": False}, "has neither"), ({**GOOD, "answerable": "no"}, "`answerable` is 'no'"),
+        ({**GOOD, "answers": "755"}, "must be a list of texts"), ({**GOOD, "answers": [""]}, "must be a list of texts"),
+        ({**GOOD, "gold": "In 755"}, "`gold` must be a list"), ({**GOOD, "gold": ["In 755"]}, "`gold` must be a list"),
         ({**GOOD, "gold": [{"quote": ""}]}, "`gold` must be a list"),
         ({**GOOD, "gold": [{"doc_id": "d", "start": 6, "end": 3}]}, "`gold` must be a list"),
         ({"question": "When?", "answers": ["755"]}, "no `id`"),
@@ -70,7 +66,6 @@ def test_queries_of_a_retrieval_set_are_read_as_they_are(tmp_path):
         ({**GOOD, "history": [{"role": "User", "content": "An Lushan?"}]}, "`user` or `assistant`"),
         ({**GOOD, "history": [{"role": ["user"], "content": "An Lushan?"}]}, "`user` or `assistant`"),
         ({**GOOD, "history": {}}, "expected a list of turns"),
-        ({**GOOD, "gold": {}}, "`gold` must be a list"),
         ({**GOOD, "gold": [{"quote": "In 755", "source": ["a.epub", "b.epub"]}]}, "source"),
         ({**GOOD, "gold": [{"quote": ["In 755"]}]}, "quote"),
         ({**GOOD, "gold": [{"quote": "In 755", "grade": 2}]}, "grade"),
@@ -81,11 +76,20 @@ def test_queries_of_a_retrieval_set_are_read_as_they_are(tmp_path):
         ({**GOOD, "id": True}, "`id` must be a text or a whole number"),
         ({**GOOD, "type": ["time"]}, "`type` must be a text or a whole number"),
         ({**GOOD, "meta": {"lang": ["en"]}}, "`language` must be a text or a whole number"),
+        # What could be read in two ways, or not be written again.
+        ('{"id": "1", "question": "When?", "answers": ["755"], "answers": ["756"]}', "`answers` is given twice"),
+        ('{"id": "1", "question": "When?", "gold": [{"quote": "a", "quote": "b"}]}', "`quote` is given twice"),
+        ('{"id": "1", "question": "When?", "answers": ["75\\ud835"]}', "surrogates not allowed"),
+        ('{"id": "1", "question": "When?", "answers": ["755"], "weight": NaN}', "not JSON"),
+        ('{"id": "1", "question": "When?", "answers": ["755"], "weight": 1e400}', "not JSON"),
+        (f"{json.dumps(GOOD)}\n{json.dumps(GOOD)}", "repeats the id `1`"), ("", "has no questions"),
     ],
-)
-def test_a_row_that_could_never_be_right_is_refused(tmp_path, row, words):
+)  # fmt: skip
+def test_what_could_never_be_right_is_refused(tmp_path, row, words):
+    path = tmp_path / "golden.jsonl"
+    path.write_text(row if isinstance(row, str) else json.dumps(row), encoding="utf-8")
     with pytest.raises(RefusedError, match=words):
-        read_golden_set(written(tmp_path, row))
+        read_golden_set(path)
 
 
 def test_names_may_be_numbers_and_what_a_row_says_beside_is_free(tmp_path):
@@ -93,29 +97,6 @@ def test_names_may_be_numbers_and_what_a_row_says_beside_is_free(tmp_path):
     row = {**GOOD, "id": 1, "type": 3, "gold": [place], "meta": "of a friend", "notes": ["kept"]}
     (one,) = read_golden_set(written(tmp_path, row)).questions
     assert (one.id, one.stratum, one.gold) == ("1", "3", (GoldPassage("", "7", ((3, 6),)),))
-
-
-@pytest.mark.parametrize(
-    ("more", "words"),
-    [
-        ('"answers": ["755"], "answers": ["756"]', "`answers` is given twice"),
-        ('"answers": ["755"], "gold": [{"quote": "In 755", "quote": "In 756"}]', "`quote` is given twice"),
-        ('"answers": ["75\\ud835"]', "surrogates not allowed"),
-        ('"answers": ["755"], "weight": NaN', "not JSON"),
-        ('"answers": ["755"], "weight": 1e400', "not JSON"),
-    ],
-)
-def test_a_row_that_could_be_read_in_two_ways_or_not_written_again_is_refused(tmp_path, more, words):
-    path = tmp_path / "golden.jsonl"
-    path.write_text(f'{{"id": "1", "question": "When?", {more}}}\n', encoding="utf-8")
-    with pytest.raises(RefusedError, match=words):
-        read_golden_set(path)
-
-
-@pytest.mark.parametrize(("rows", "words"), [([GOOD, GOOD], "repeats the id `1`"), ([], "has no questions")])
-def test_an_id_that_stands_twice_and_an_empty_set_are_refused(tmp_path, rows, words):
-    with pytest.raises(RefusedError, match=words):
-        read_golden_set(written(tmp_path, *rows))
 
 
 def test_a_gold_passage_is_found_by_its_words_or_its_place():

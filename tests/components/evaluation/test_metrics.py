@@ -19,8 +19,5 @@ def test_twenty_of_twenty_is_no_proof_of_one():
     assert estimate.low == pytest.approx(0.025 ** (1 / 20))  # Clopper and Pearson where all succeed
     assert estimate_mean([0.0] * 20).high == pytest.approx(1 - 0.025 ** (1 / 20))
     assert estimate_mean([0.4, 0.4]).to_json() == {"value": 0.4, "low": 0.4, "high": 0.4, "count": 2}
-
-
-def test_a_mean_of_nothing_is_an_error():
     with pytest.raises(ValueError, match="needs at least one value"):
         estimate_mean([])

@@ -37,28 +37,17 @@ def part(start, end, **kept):
     ("hit", "right"),
     [
         (passage("a", (0, 10)), False),  # ends where the place starts
-        (passage("a", (0, 11)), True),
-        (passage("a", (19, 30)), True),
+        (passage("a", (0, 11)), True), (passage("a", (19, 30)), True),
         (passage("a", (20, 50)), False),  # between the two places
         (passage("a", (0, 5), (52, 55)), True),  # a later piece of a passage with gaps
-        (passage("b", (0, 100)), False),
-        (passage(None, (0, 100)), False),
-        (part(0, 10), False),
-        (part(15, 17), True),
+        (passage("b", (0, 100)), False), (passage(None, (0, 100)), False), (part(0, 10), False), (part(15, 17), True),
         (part(5, 30, cut=(0, 5)), False),  # code points of the passage, not of the record
-        (part(5, 30, cut=(0, 6)), True),
-        (part(5, 60, kept=[(0, 2), (15, 40)]), False),
+        (part(5, 30, cut=(0, 6)), True), (part(5, 60, kept=[(0, 2), (15, 40)]), False),
         (part(5, 60, kept=[(0, 2), (15, 46)]), True),
     ],
-)
+)  # fmt: skip
 def test_a_passage_is_right_if_what_was_kept_of_it_overlaps_a_place_of_the_answer(hit, right):
     assert judged(GOLD, [hit]) == (["a"] if right else [None])
-
-
-def test_recall_counts_the_best_documents_among_the_first_k():
-    found = passages("caaxyb")
-    assert GRADED.gold_documents == {"a", "b"}
-    assert [recall(GRADED, found, k) for k in (1, 5, 6)] == [0.0, 0.5, 1.0]
 
 
 def test_ndcg_takes_grades_as_gains_and_counts_a_document_once():
@@ -66,14 +55,14 @@ def test_ndcg_takes_grades_as_gains_and_counts_a_document_once():
     ideal = 2 / 1 + 2 / math.log2(3) + 1 / 2
     assert ndcg(GRADED, passages("caab"), 10) == pytest.approx(gained / ideal)
     assert ndcg(GRADED, passages("abc"), 10) == pytest.approx(1)
-
-
-def test_the_ideal_order_is_as_long_as_what_is_looked_at():
+    # The ideal order is as long as what is looked at.
     many = graded(**{f"d{n}": 1.0 for n in range(12)})
     assert ndcg(many, [f"d{n}" for n in range(10)], 10) == pytest.approx(1)
 
 
-def test_reciprocal_rank_knows_the_first_gold_document_only():
+def test_recall_and_the_reciprocal_rank_know_the_best_documents_only():
+    assert GRADED.gold_documents == {"a", "b"}
+    assert [recall(GRADED, passages("caaxyb"), k) for k in (1, 5, 6)] == [0.0, 0.5, 1.0]
     assert reciprocal_rank(GRADED, passages("cxba"), 10) == pytest.approx(1 / 3)
     assert reciprocal_rank(GRADED, passages("cxyzb"), 4) == 0
 

@@ -31,15 +31,12 @@ def test_the_marks_and_their_average_come_from_one_call(stand_in_llm, judge):
     assert answer.llm_calls == stand_in_llm.calls == 1
 
 
-@pytest.mark.parametrize(
-    ("marks", "passed"),
-    [
-        ({"relevance": 7, "support": 7, "completeness": 7, "clarity": 7}, True),
-        ({"relevance": 7, "support": 7, "completeness": 7, "clarity": 6}, False),
-        ({"relevance": 10, "support": 3, "completeness": 10, "clarity": 10}, False),
-        ({"relevance": "9/10", "support": 7, "completeness": 7, "clarity": 7}, True),
-    ],
-)
+@pytest.mark.parametrize(("marks", "passed"), [
+    ({"relevance": 7, "support": 7, "completeness": 7, "clarity": 7}, True),
+    ({"relevance": 7, "support": 7, "completeness": 7, "clarity": 6}, False),
+    ({"relevance": 10, "support": 3, "completeness": 10, "clarity": 10}, False),
+    ({"relevance": "9/10", "support": 7, "completeness": 7, "clarity": 7}, True),
+])  # fmt: skip
 def test_an_answer_passes_from_the_threshold_on_unless_one_mark_is_far_below(stand_in_llm, judge, marks, passed):
     stand_in_llm.default = json.dumps(marks)
     grade = graded(judge).grade

@@ -66,13 +66,10 @@ def test_the_prompt_of_the_next_attempt_goes_on_behind_this_one():
     assert (retry.messages, retry.shown) == ((), ())
 
 
-@pytest.mark.parametrize(
-    ("text", "question", "wording"),
-    [
-        ("The sources do not say this.", "Who rose at Fanyang?", "rose Fanyang?"),
-        ("资料未载。", "安禄山何时反于范阳？", "安禄山 反 范阳？"),
-    ],
-)
+@pytest.mark.parametrize(("text", "question", "wording"), [
+    ("The sources do not say this.", "Who rose at Fanyang?", "rose Fanyang?"),
+    ("资料未载。", "安禄山何时反于范阳？", "安禄山 反 范阳？"),
+])  # fmt: skip
 def test_that_nothing_is_said_is_doubted_once_where_the_passages_look_as_if_they_did(text, question, wording):
     sources = (ENGLISH, CHINESE)
     first = grade(text, *sources, attempt=attempt(question), confidence=0.5)
@@ -88,14 +85,11 @@ def test_that_nothing_is_said_is_doubted_once_where_the_passages_look_as_if_they
 HALF = "An Lushan rose against the Tang at Fanyang in 755 [1]. Li Bai drowned in the Yangzi [1]."
 
 
-@pytest.mark.parametrize(
-    ("what", "text", "status"),
-    [
-        ("mark", HALF, "marked"),
-        ("remove", "An Lushan rose against the Tang at Fanyang in 755[1].", "removed"),
-        ("refuse", "The sources do not say this.", "refused"),
-    ],
-)
+@pytest.mark.parametrize(("what", "text", "status"), [
+    ("mark", HALF, "marked"),
+    ("remove", "An Lushan rose against the Tang at Fanyang in 755[1].", "removed"),
+    ("refuse", "The sources do not say this.", "refused"),
+])  # fmt: skip
 def test_what_stays_unsupported_is_marked_removed_or_the_answer_refused(what, text, status):
     result = grade(HALF, on_unsupported=what)
     assert result["replies"][0].text == text
@@ -108,11 +102,10 @@ def test_removed_sentences_are_counted_not_their_clauses():
     assert grade(text, on_unsupported="remove")["warnings"][0].startswith("1 sentence removed from the answer")
 
 
-@pytest.mark.parametrize("text", ["The sources do not say this.", "资料未载。", "Answer: 资料未载。"])
-def test_no_answer_passes_without_another_attempt(text):
-    result = grade(text, language="en", attempt=attempt())
-    assert result["replies"][0].meta["grounding"]["status"] == "not_found"
-    assert result["verdicts"] == []
+def test_no_answer_passes_without_another_attempt():
+    for text in ("The sources do not say this.", "资料未载。", "Answer: 资料未载。"):
+        result = grade(text, language="en", attempt=attempt())
+        assert (result["replies"][0].meta["grounding"]["status"], result["verdicts"]) == ("not_found", [])
 
 
 @pytest.mark.parametrize("reply", ["[1]", ""])
@@ -133,11 +126,6 @@ def test_an_empty_last_attempt_does_not_cost_the_answer_of_the_one_before():
     first = grade(HALF, attempt=attempt(), on_unsupported="remove")["retry"]
     result = grade("", attempt=replace(first, number=3), on_unsupported="remove")
     assert result["replies"][0].text == "An Lushan rose against the Tang at Fanyang in 755[1]."
-
-
-def test_without_documents_nothing_is_supported():
-    (reply,) = HallucinationGrader().run([ChatMessage.from_assistant("He rose.")], [])["replies"]
-    assert reply.text == "The sources do not say this."
 
 
 def test_the_inputs_stay_as_they_are():
@@ -168,18 +156,15 @@ def judged(judge, text, query="", *, source=ENGLISH, on_unsupported="remove", **
 PARAPHRASE = "The general made war on his own emperor [1]."
 
 
-@pytest.mark.parametrize(
-    ("reply", "verdict"),
-    [
-        (said(FOUND), "supported"),
-        (said({**FOUND, "quote": "words that nobody wrote"}), "partial"),
-        (said({"id": "1", "verdict": "Contradicted", "reason": "He did not."}), "contradicted"),
-        (said({"id": 7, "verdict": "supported"}), "unsupported"),
-        (said({"id": 1, "verdict": "maybe"}), "unsupported"),
-        ("I cannot say.", "unsupported"),
-        ('```json\n{"claims": [{"id": 1, "verdict": "partial",}]}\n```', "partial"),
-    ],
-)
+@pytest.mark.parametrize(("reply", "verdict"), [
+    (said(FOUND), "supported"),
+    (said({**FOUND, "quote": "words that nobody wrote"}), "partial"),
+    (said({"id": "1", "verdict": "Contradicted", "reason": "He did not."}), "contradicted"),
+    (said({"id": 7, "verdict": "supported"}), "unsupported"),
+    (said({"id": 1, "verdict": "maybe"}), "unsupported"),
+    ("I cannot say.", "unsupported"),
+    ('```json\n{"claims": [{"id": 1, "verdict": "partial",}]}\n```', "partial"),
+])  # fmt: skip
 def test_the_judge_decides_within_what_the_passages_show(stand_in_llm, judge, reply, verdict):
     stand_in_llm.default = reply
     result = judged(judge, PARAPHRASE, "Who rose?", on_unsupported="mark")
@@ -245,24 +230,22 @@ def test_an_answer_that_does_not_answer_is_tried_again_and_then_refused(stand_in
     assert any("does not answer the question" in warning for warning in last["warnings"])
 
 
-@pytest.mark.parametrize(
-    ("missing", "left"),
-    [
-        ("drowned poet Yangzi", None),
-        ("the poet's garrison and its salt", "the 's garrison and its salt"),
-        ("盐铁之利", "盐铁之利"),
-    ],
-)
+@pytest.mark.parametrize(("missing", "left"), [
+    ("drowned poet Yangzi", None),
+    ("the poet's garrison and its salt", "the 's garrison and its salt"),
+    ("盐铁之利", "盐铁之利"),
+])  # fmt: skip
 def test_the_next_search_never_has_the_words_of_a_refused_claim(stand_in_llm, judge, missing, left):
     stand_in_llm.default = said(missing=missing, relevance=3)
     retry = judged(judge, "The poet drowned in the Yangzi [1].", attempt=attempt("Who rose?"))["retry"]
     assert retry.queries == ("Who rose?", *([left] if left else []))
 
 
-def test_a_wrong_number_in_a_true_sentence_gets_a_warning(stand_in_llm, judge):
+def test_without_documents_or_with_a_wrong_number_nothing_is_supported(stand_in_llm, judge):
     """The judge is not asked: what is compared exactly is decided."""
     wrong = "His army of 180,000 men took Luoyang within 33 days [1]."
     result = judged(judge, wrong, "How many men took Luoyang within 33 days?")
+    without = HallucinationGrader().run([ChatMessage.from_assistant("He rose.")], [])
+    assert [one["replies"][0].text for one in (result, without)] == ["The sources do not say this."] * 2
     assert stand_in_llm.calls == 0
-    assert result["replies"][0].text == "The sources do not say this."
     assert "the sources do not support 1 sentence" in result["warnings"][0]

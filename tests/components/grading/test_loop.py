@@ -104,11 +104,12 @@ def test_an_answer_that_the_passages_support_passes_at_once(kind):
 
 
 @kinds
-def test_a_refused_claim_is_never_searched_for_and_so_never_found(kind):
+def test_a_refused_claim_is_never_searched_for_and_the_filters_reach_the_retriever_in_every_round(kind):
     result, retriever, generator = ask(kind, [KILLED])
     (reply,) = result["grader"]["replies"]
     assert reply.meta["grounding"]["status"] == "refused"
     assert not any("killed" in query or "son" in query.split() for query, _ in retriever.asked)
+    assert [filters for _, filters in retriever.asked] == [FILTERS] * 3
     assert "killed by his son" in generator.prompts[1][1]
     assert {question for _, _, question in generator.prompts} == {"When did An Lushan rise?"}
 
@@ -119,12 +120,6 @@ def test_what_the_passages_lack_of_the_question_is_searched_for_and_then_answere
     (reply,) = result["grader"]["replies"]
     assert reply.meta["grounding"]["status"] == "accepted"
     assert [entry["attempt"] for entry in reply.meta["grounding"]["history"]] == [1, 2]
-
-
-@kinds
-def test_the_filters_reach_the_retriever_in_every_round(kind):
-    _, retriever, _ = ask(kind, ["Dragons ate the moon over Kaifeng [1]."])
-    assert [filters for _, filters in retriever.asked] == [FILTERS] * 3
 
 
 @kinds
@@ -236,15 +231,12 @@ def test_a_way_of_searching_that_is_left_out_gets_no_queries_in_any_round(retrie
     assert {"word_queries", "vector_queries"} - {left_out} <= first.keys() & second.keys()
 
 
-def test_a_first_round_without_a_tenant_is_refused():
-    with pytest.raises(RefusedError):
+def test_what_cannot_open_a_round_is_named():
+    with pytest.raises(RefusedError):  # without a tenant
         AttemptLoop().run([["Why?"]])
-
-
-@pytest.mark.parametrize("start", [[], [[]], ["Why?"], [None], [{"query": "Why?"}]])
-def test_what_cannot_open_a_round_is_named(start):
-    with pytest.raises(ConfigurationError, match=r"Expected the queries of `QueryRewriter`"):
-        AttemptLoop().run(start, FILTERS)
+    for start in ([], [[]], ["Why?"], [None], [{"query": "Why?"}]):
+        with pytest.raises(ConfigurationError, match=r"Expected the queries of `QueryRewriter`"):
+            AttemptLoop().run(start, FILTERS)
 
 
 @kinds

@@ -9,20 +9,15 @@ from shiguan.claims.claims import split_claims
 from shiguan.grading.sentence_removal import with_their_sentences, without_claims
 
 
-@pytest.mark.parametrize(
-    ("answer", "removed", "left"),
-    [
-        ("He rose [1]. He flew [2][3]. He died [1].", {1}, "He rose[1]. He died[1]."),
-        ("他起兵[1]。他会飞[2]。他死了[1]。", {1}, "他起兵[1]。他死了[1]。"),
-        ("- Wealth grew [1].\n- Dragons came [2].", {1}, "- Wealth grew[1]."),
-        ("1. Wealth grew [1].\n2. Dragons came [2].", {0}, "2. Dragons came[2]."),
-        ("## Causes\n\nDragons came [1].\n\n## Results\n\nPeace came [2].", {1}, "## Results\n\nPeace came[2]."),
-        ("## Causes\n\nDragons came [1].", {1}, ""),
-        ("He rose [1].", {0}, ""),
-        ("He rose [1]. - “Who?”", {0}, ""),
-        ("He rose [1].", set(), "He rose[1]."),
-    ],
-)
+@pytest.mark.parametrize(("answer", "removed", "left"), [
+    ("He rose [1]. He flew [2][3]. He died [1].", {1}, "He rose[1]. He died[1]."),
+    ("他起兵[1]。他会飞[2]。他死了[1]。", {1}, "他起兵[1]。他死了[1]。"),
+    ("- Wealth grew [1].\n- Dragons came [2].", {1}, "- Wealth grew[1]."),
+    ("1. Wealth grew [1].\n2. Dragons came [2].", {0}, "2. Dragons came[2]."),
+    ("## Causes\n\nDragons came [1].\n\n## Results\n\nPeace came [2].", {1}, "## Results\n\nPeace came[2]."),
+    ("## Causes\n\nDragons came [1].", {1}, ""), ("He rose [1].", {0}, ""), ("He rose [1]. - “Who?”", {0}, ""),
+    ("He rose [1].", set(), "He rose[1]."),
+])  # fmt: skip
 def test_a_claim_goes_with_its_marks_its_bullet_and_its_heading(answer, removed, left):
     assert without_claims(split_claims(answer), removed) == left
 

@@ -44,15 +44,10 @@ def test_entry_longer_than_it_claims_is_damaged_not_endless():
         archive.read("a")
 
 
-@pytest.mark.parametrize(("size", "refused"), [(8 * 2**20, False), (8 * 2**20 + 1, True)])
-def test_high_ratio_is_harmless_up_to_eight_mebibytes(size, refused):
-    data = zip_bytes({"a": bytes(size)})
-    if refused:
-        with pytest.raises(SourceError, match="packed more than 100 to 1"):
-            SafeArchive(data, source="a.zip")
-    else:
-        archive = SafeArchive(data, source="a.zip")
-        assert len(archive.read("a")) == size
+def test_high_ratio_is_harmless_up_to_eight_mebibytes():
+    assert len(SafeArchive(zip_bytes({"a": bytes(8 * 2**20)}), source="a.zip").read("a")) == 8 * 2**20
+    with pytest.raises(SourceError, match="packed more than 100 to 1"):
+        SafeArchive(zip_bytes({"a": bytes(8 * 2**20 + 1)}), source="a.zip")
 
 
 def test_ten_thousand_entries_are_allowed():

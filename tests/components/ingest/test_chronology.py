@@ -6,15 +6,10 @@ from haystack import Document
 from shiguan.ingest.chronology import with_times
 
 ANNAL = [
-    "【齐纪 建元元年正月（甲辰）】\n以江州刺史萧嶷为都督。",
-    "府州仪物，务存俭约。",
-    "二月，丙子，邵陵殇王友卒。辛巳，魏主如代郡温泉。",
-    "夏，四月，壬申朔，进齐公爵为王。",
-    "是岁，天下大水。",
-    "二年春正月戊戌朔，大赦。",
-    "闰月，辛巳，遣使。",
-    "永明元年正月，改元。",
-]
+    "【齐纪 建元元年正月（甲辰）】\n以江州刺史萧嶷为都督。", "府州仪物，务存俭约。",
+    "二月，丙子，邵陵殇王友卒。辛巳，魏主如代郡温泉。", "夏，四月，壬申朔，进齐公爵为王。", "是岁，天下大水。",
+    "二年春正月戊戌朔，大赦。", "闰月，辛巳，遣使。", "永明元年正月，改元。",
+]  # fmt: skip
 
 
 def _children(texts, **meta):
@@ -38,6 +33,9 @@ def test_in_an_annal_a_year_and_a_month_hold_until_the_next():
     assert times[5][0] == ("建元二年春正月戊戌", 480, 1, "written")
     assert times[6][0][1:3] == (480, 9)
     assert times[7] == [("永明元年正月", 483, 1, "written")]
+    # A chapter does not carry into the next.
+    second = _children(["天下太平。"], section=["other"])
+    assert _when(with_times([*_children(ANNAL), *second], [])[-1]) == []
 
 
 def test_parents_span_the_times_of_their_children():
@@ -75,11 +73,6 @@ def test_lives_are_no_annals_and_have_the_dates_that_they_name():
     ]
     times = [_when(child) for child in with_times(_children(texts), [])]
     assert times == [[], [("武德三年", 620, None, "written")], [], [("贞观四年", 630, None, "written")], []]
-
-
-def test_a_chapter_does_not_carry_into_the_next():
-    first, second = _children(ANNAL), _children(["天下太平。"], section=["other"])
-    assert _when(with_times([*first, *second], [])[-1]) == []
 
 
 def test_ids_change_with_the_dates_and_with_nothing_else():

@@ -52,9 +52,8 @@ def test_a_file_whose_converter_found_no_text_is_reported(reading):
 MANY = b"<html><body>" + b"<p>x</p>" * 1_000_000
 LIMITS = {
     # On a busy machine the first would wait too long before it has used that much time.
-    "time": (
-        {"_SECONDS": 0.6, "_SECONDS_PER_MB": 0}, {"_WAITING_FACTOR": 600}, CIRCLE, "took more than 1 seconds of the processor",
-    ),
+    "time": ({"_SECONDS": 0.6, "_SECONDS_PER_MB": 0}, {"_WAITING_FACTOR": 600}, CIRCLE,
+        "took more than 1 seconds of the processor"),
     "memory": ({"_MEMORY": 300_000_000, "_MEMORY_PER_BYTE": 0}, {}, MANY, "took more than 300 MB of memory"),
     "answer": ({"_ANSWER": 0, "_ANSWER_PER_BYTE": 0}, {}, HONEST.encode(), "gave more than 0 MB of text and structure"),
 }  # fmt: skip

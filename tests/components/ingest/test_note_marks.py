@@ -41,29 +41,23 @@ WRITTEN = {
     "He rose in 755<sup>1, 2</sup> with 150,000<sup>3–5</sup> men.": "He rose in 755 with 150,000 men.",
     "with 150,000<sup>14,15</sup> men": "with 150,000^14,15 men",
     # Exponents, and numbers whose meaning is not known, stay apart.
-    "10<sup>6</sup> men": "10^6 men",
-    "10<sup>-6</sup> m": "10^-6 m",
-    "5 km<sup>2</sup>": "5 km^2",
-    "x<sup>2</sup> + y<sup>2</sup>": "x^2 + y^2",
-    "note<sup>1</sup> and 9 m<sup>2</sup>": "note and 9 m^2",
-    "a gap: wall<sup>14</sup>": "a gap: wall^14",
-    "(a+b)<sup>2</sup>": "(a+b)^2",
+    "10<sup>6</sup> men": "10^6 men", "10<sup>-6</sup> m": "10^-6 m", "5 km<sup>2</sup>": "5 km^2",
+    "x<sup>2</sup> + y<sup>2</sup>": "x^2 + y^2", "note<sup>1</sup> and 9 m<sup>2</sup>": "note and 9 m^2",
+    "a gap: wall<sup>14</sup>": "a gap: wall^14", "(a+b)<sup>2</sup>": "(a+b)^2",
     # No number of a note: ordinals, verses, isotopes.
     "2<sup>n</sup>, 2<sup>n + 1</sup>, e<sup>-x</sup>, x<sup>n</sup>, (1 + r)<sup>t</sup>.": (
         "2^n, 2^(n + 1), e^-x, x^n, (1 + r)^t."
     ),
     "with 150,000<sup>a</sup> men, 9,000<sup>b,c</sup> fell": "with 150,000^a men, 9,000^b,c fell",
     "the 2<sup>e</sup> M<sup>r</sup> at n<sup>o</sup> 4<sup>to</sup>, w<sup>ch</sup>": "the 2e Mr at no 4to, wch",
-    "the 19<sup>th</sup> day": "the 19th day",
-    "so. <sup>2</sup>And then": "so. 2 And then",
+    "the 19<sup>th</sup> day": "the 19th day", "so. <sup>2</sup>And then": "so. 2 And then",
     "<sup>1</sup>In the night. <sup>2</sup>A day. <sup>14</sup>C": "1 In the night. 2 A day. 14C",
     "of <sup>14</sup>C": "of 14C",
-    "of <sup>99</sup>Tc": "of 99Tc",
     "In the night <sup>2</sup>a day came, <sup>3</sup>When": "In the night 2a day came, 3 When",
     "In 755<sup>iv</sup> he rose<sup>ii</sup>": "In 755^iv he rose^ii",
     "he rose<sup>1,</sup><sup>2</sup>, and<sup>3</sup><sup>,</sup><sup>4</sup> then": "he rose, and then",
     "In 755<sup> 1 </sup>he rose<sup> 2 </sup>, and": "In 755 he rose, and",
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("form", [page, word, lambda body: book(f"<p>{body}</p>")], ids=["page", "word", "book"])
@@ -72,35 +66,62 @@ def test_a_raised_number_never_joins_what_is_before_it(body, form):
     assert text(form(body if form is word else f"<p>{body}</p>")) == WRITTEN[body]
 
 
-@pytest.mark.parametrize(
-    "mark",
-    [
-        'class="super"', 'class="superscript"', 'style="vertical-align: super; font-size: 60%"',
-        'style="vertical-align: 0.4em"', 'style="vertical-align:35%"', 'style="vertical-align: 4pt"',
-        'style="position:relative; top: -.5em"',
-    ],
-)  # fmt: skip
-def test_a_number_raised_by_a_class_or_style_is_a_raised_number(mark):
-    body = f"<p>In 755<span {mark}>1</span> with 10<span {mark}>6</span> men.</p>"
-    assert text(page(body)) == "In 755 with 10^6 men."
-
-
-@pytest.mark.parametrize("mark", ['class="year"', 'style="vertical-align: 1px; top: 0"'])
-def test_any_other_class_or_style_raises_no_number(mark):
-    assert text(page(f"<p>In 755<span {mark}>1</span>.</p>")) == "In 7551."
+RAISED = "<p>In 755<span {}>1</span> with 10<span {}>6</span> men.</p>"
+LETTER = '<p>He rose<sup><a href="#a">a</a></sup> then.</p><p id="a">{}At Fanyang, says Liu.</p>'
+ROW = "<tr><td>Suiye<sup>b</sup></td><td>1,480<sup>c</sup></td><td>the 2<sup>e</sup></td></tr>"
 
 
 @pytest.mark.parametrize(
     ("body", "seen"),
     [
+        # Raised by a class or style, or not.
+        *(
+            (RAISED.format(mark, mark), "In 755 with 10^6 men.")
+            for mark in (
+                'class="super"', 'class="superscript"', 'style="vertical-align: super; font-size: 60%"',
+                'style="vertical-align: 0.4em"', 'style="vertical-align:35%"', 'style="vertical-align: 4pt"',
+                'style="position:relative; top: -.5em"',
+            )
+        ),
+        ('<p>In 755<span class="year">1</span>.</p>', "In 7551."),
+        ('<p>In 755<span style="vertical-align: 1px; top: 0">1</span>.</p>', "In 7551."),
+        # Lowered, struck or small.
         ("log<sub>2</sub>8 and 1010<sub>2</sub> in 755", "log2 8 and 1010_2 in 755"),
         ("now <s>10</s>5, not 3<strike>8</strike>", "now 10 5, not 3 8"),
         ("<sup>235</sup><sub>92</sub>U", "235_92U"),
         ("H<sub>2</sub>O, C<sub>60</sub>H, a<sub>1</sub>, x<sub>n</sub>2, <s>a</s>5", "H2O, C60H, a1, xn2, a5"),
+        ("It cost 48<small>2</small> coins, a<small>2</small>.", "It cost 48 2 coins, a2."),
+        ('It cost 48<font size="1">2</font> coins.', "It cost 48 2 coins."),
+        # What cannot be an exponent is the number of a note.
+        ("安禄山<sup>12</sup>起兵<sup>[20]</sup>。In 755<sup>[31]</sup> f<sup>(2)</sup> and 7<sup>8</sup>.", "安禄山起兵。In 755 f^(2) and 7^8."),
+        # Stars and daggers that are raised are marks of notes.
+        ("In 755<sup>*</sup> with 150,000 men<sup>†</sup>.", "In 755 with 150,000 men."),
+        ('In 755<a href="#gone">*</a> he rose.<sup>[**]</sup> Then', "In 755 he rose. Then"),
+        ("于755年<sup>※</sup>起兵，众十五万<span style='vertical-align:super'>＊</span>人", "于755年起兵，众十五万人"),
+        ("他起兵<sup>①</sup>于范阳<sup>[②③]</sup>。", "他起兵于范阳。"),
+        # What is raised behind a letter of a formula belongs to it, and a note begins with its own mark.
+        ("The space V<sup>*</sup> is dual.", "The space V* is dual."),
+        ("<sup>*</sup> At Fanyang.", "* At Fanyang."),
+        # Letters that mark notes below a table never join a word.
+        (f"<table>{ROW}{ROW}</table><p>Maria<sup>a</sup></p>", "Suiye^b | 1,480^c | the 2e\n" * 2 + "Mariaa"),
+        # Links to a note, to a paragraph, to nothing.
+        (LETTER.format("<sup>a</sup> "), "He rose [Note: At Fanyang, says Liu.] then."),
+        (LETTER.format(""), "He rosea then.\nAt Fanyang, says Liu."),
+        ('<p>It held 48<a href="#nowhere">3</a> gates.</p>', "It held 48 3 gates."),
+        ('<p>See question <a href="#q2">2</a>, chapter <a href="#x">3</a>.</p><p id="q2">2. Why did he rise?</p>',
+         "See question 2, chapter 3.\n2. Why did he rise?"),
     ],
+)  # fmt: skip
+def test_a_mark_never_joins_a_number_or_a_word_of_a_page(body, seen):
+    assert text(page(body)) == seen
+
+
+@pytest.mark.parametrize(
+    ("properties", "seen"), [('<w:vertAlign w:val="subscript"/>', "10_2 men"), ("<w:strike/>", "10 2 men")]
 )
-def test_a_lowered_or_struck_number_never_joins_another(body, seen):
-    assert text(page(f"<p>{body}</p>")) == seen
+def test_a_lowered_or_struck_number_of_a_word_file_never_joins_another(properties, seen):
+    parts = [run("10"), run("2", properties), run(" men")]
+    assert text(DocxFileToDocument().run([ByteStream(DocxBuilder(paragraph(*parts)).build())])) == seen
 
 
 def test_lowered_letters_of_several_terms_stay_lowered():
@@ -114,19 +135,6 @@ def test_lowered_letters_of_several_terms_stay_lowered():
         parts = [run(f"Let {letters}"), run(lowered, '<w:vertAlign w:val="subscript"/>'), run(f"{tail}.")]
         result = DocxFileToDocument().run([ByteStream(DocxBuilder(paragraph(*parts)).build())])
         assert text(result) == f"Let {seen}."
-
-
-def test_letters_that_mark_notes_below_a_table_never_join_a_word():
-    row = "<tr><td>Suiye<sup>b</sup></td><td>1,480<sup>c</sup></td><td>the 2<sup>e</sup></td></tr>"
-    assert text(page(f"<table>{row}{row}</table><p>Maria<sup>a</sup></p>")).split("\n")[1:] == [
-        "Suiye^b | 1,480^c | the 2e", "Mariaa",
-    ]  # fmt: skip
-
-
-def test_a_lowered_or_struck_number_of_a_word_file_never_joins_another():
-    parts = [run("In base 10"), run("2", '<w:vertAlign w:val="subscript"/>'), run(", for "), run("10", "<w:strike/>")]
-    builder = DocxBuilder(paragraph(*parts, run("5")))
-    assert text(DocxFileToDocument().run([ByteStream(builder.build())])) == "In base 10_2, for 10 5"
 
 
 def test_a_number_raised_by_a_style_sheet_is_a_raised_number():
@@ -159,32 +167,6 @@ def test_the_style_sheet_in_a_chapter_is_that_of_the_chapter_alone():
     body = '<div class="row"><span>In 755</span><span class="n">1</span></div>'
     style = "<style>.row{display:flex} .m{color:red}</style>"
     assert text(book(style + body, body)) == "In 755\n1\nIn 7551"
-
-
-def test_a_raised_number_that_cannot_be_an_exponent_is_that_of_a_note():
-    body = "<p>安禄山<sup>12</sup>起兵<sup>[20]</sup>。In 755<sup>[31]</sup> f<sup>(2)</sup> and 7<sup>8</sup>.</p>"
-    assert text(page(body)) == "安禄山起兵。In 755 f^(2) and 7^8."
-
-
-@pytest.mark.parametrize("small", ["<small>2</small>", '<font size="1">2</font>'])
-def test_a_small_number_never_joins_the_number_before_it(small):
-    assert text(page(f"<p>It cost 48{small} coins, a<small>2</small>.</p>")) == "It cost 48 2 coins, a2."
-
-
-@pytest.mark.parametrize(
-    ("body", "seen"),
-    [
-        ("In 755<sup>*</sup> with 150,000 men<sup>†</sup>.", "In 755 with 150,000 men."),
-        ('In 755<a href="#gone">*</a> he rose.<sup>[**]</sup> Then', "In 755 he rose. Then"),
-        ("于755年<sup>※</sup>起兵，众十五万<span style='vertical-align:super'>＊</span>人", "于755年起兵，众十五万人"),
-        ("他起兵<sup>①</sup>于范阳<sup>[②③]</sup>。", "他起兵于范阳。"),
-        # What is raised behind a letter of a formula belongs to it, and a note begins with its own mark.
-        ("The space V<sup>*</sup> is dual.", "The space V* is dual."),
-        ("<sup>*</sup> At Fanyang.", "* At Fanyang."),
-    ],
-)
-def test_stars_and_daggers_that_are_raised_are_marks_of_notes(body, seen):
-    assert text(page(f"<p>{body}</p>")) == seen
 
 
 PROGRAMS = {
@@ -239,26 +221,6 @@ def test_a_chapter_of_notes_is_known_by_its_title(title):
     assert text(book(TEXT.format(*links), f"<h1>{title}</h1><h2>One</h2>{notes}")) == PLACED
 
 
-def test_a_one_way_link_to_a_note_with_its_number_is_a_mark():
-    assert text(page(TEXT.format(*LINKS) + "<hr/>" + NOTES)) == PLACED
-
-
-def test_a_raised_letter_leads_to_the_note_that_begins_with_it():
-    body = '<p>He rose<sup><a href="#{0}">{0}</a></sup> then.</p><p id="{0}"><sup>{0}</sup> At Fanyang, says Liu.</p>'
-    assert text(page(body.format("a"))) == "He rose [Note: At Fanyang, says Liu.] then."
-    other = body.format("a").replace("<sup>a</sup> At", "At")
-    assert text(page(other)) == "He rosea then.\nAt Fanyang, says Liu."
-
-
-def test_a_link_to_a_paragraph_is_no_mark():
-    body = '<p>See question <a href="#q2">2</a>, chapter <a href="#x">3</a>.</p><p id="q2">2. Why did he rise?</p>'
-    assert text(page(body)) == "See question 2, chapter 3.\n2. Why did he rise?"
-
-
-def test_a_linked_number_without_a_note_stays_apart():
-    assert text(page('<p>It held 48<a href="#nowhere">3</a> gates.</p>')) == "It held 48 3 gates."
-
-
 PACKED = {
     "one way": '<p><a id="n1"></a>1. At Fanyang. <a id="n2"></a>2. So he says.</p>',
     "lines": '<p><span id="n1">1</span> At Fanyang.<br/><span id="n2">2</span> So he says.</p>',
@@ -275,6 +237,10 @@ PACKED = {
 def test_each_of_several_notes_of_a_paragraph_goes_to_its_own_mark(packed):
     links = [f'<span id="r{n}">{link}</span>' for n, link in enumerate(LINKS, start=1)]
     assert text(page(TEXT.format(*links) + packed)).removesuffix("\nNotes:") == PLACED
+
+
+def test_a_one_way_link_to_a_note_with_its_number_is_a_mark():
+    assert text(page(TEXT.format(*LINKS) + "<hr/>" + NOTES)) == PLACED
 
 
 def test_parts_to_which_contents_lead_are_no_notes():
@@ -326,15 +292,11 @@ def test_a_note_in_an_attribute_is_put_at_its_mark(mark):
 @pytest.mark.parametrize(
     ("note", "seen"),
     [
-        ("755 was the year.", "755 was the year."),
-        ("12 December, says Liu.", "12 December, says Liu."),
-        ("1 In winter.", "In winter."),
-        ("[1] In winter.", "In winter."),
-        ("1. In winter.", "In winter."),
-        ("755. In winter.", "755. In winter."),
-        ("* In winter.", "In winter."),
+        ("755 was the year.", "755 was the year."), ("12 December, says Liu.", "12 December, says Liu."),
+        ("1 In winter.", "In winter."), ("[1] In winter.", "In winter."), ("1. In winter.", "In winter."),
+        ("755. In winter.", "755. In winter."), ("* In winter.", "In winter."),
     ],
-)
+)  # fmt: skip
 def test_a_number_that_is_not_that_of_its_mark_begins_a_note(note, seen):
     linked = f'<p>He rose<a epub:type="noteref" href="#n">1</a> then.</p><ol epub:type="footnotes"><li id="n">{note}</li></ol>'
     stated = f'<p>He rose<sup title="{note}">1</sup> then.</p>'

@@ -1,14 +1,10 @@
-import json
-
 import pytest
 from haystack import Document
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shiguan.errors import ModelMissingError
-from shiguan.ingest.epub_to_document import EPUBToDocument
 from shiguan.ingest.parent_child_splitter import ParentChildSplitter
-from shiguan.ingest.source_stamper import SourceStamper
 
 SPLITTER = ParentChildSplitter()
 # Ten tokens: nine Han characters and the stop.
@@ -72,12 +68,8 @@ def test_sizes_are_shared_out_evenly():
     sizes = [len(c.content) for c in result["children"][:6]]
     assert sum(sizes) == 500
     assert set(sizes) <= {80, 90}
-
-
-def test_a_parent_ends_at_a_paragraph_where_sizes_allow_it():
-    paragraphs = [TEN * 45, TEN * 45]
-    result = split(block("\n\n".join(paragraphs)))
-    assert [p.content for p in result["parents"]] == paragraphs
+    # A parent ends at a paragraph where sizes allow it.
+    assert [p.content for p in split(block("\n\n".join([TEN * 45] * 2)))["parents"]] == [TEN * 45] * 2
 
 
 def test_a_parent_never_crosses_a_section_even_when_both_are_tiny():
@@ -95,9 +87,7 @@ def test_a_huge_sentence_is_cut_at_commas_and_only_as_often_as_needed():
     result = split(block(text))
     assert [len(c.content) for c in result["children"]] == [150, 150]
     assert all(c.content.endswith(("，", "。")) for c in result["children"])
-
-
-def test_a_huge_sentence_without_commas_is_cut_between_words():
+    # One without commas is cut between words.
     result = split(block("general " * 399 + "general"))
     assert len(result["parents"]) == 1
     assert {c.content.replace("general", "").strip() for c in result["children"]} == {""}
@@ -124,35 +114,30 @@ def test_every_block_keeps_its_kind_and_its_place_in_the_book():
         {"start": 0, "end": 10, "kind": "text", "anchor": anchors[0]},
         {"start": 12, "end": 24, "kind": "quote", "anchor": anchors[1]},
     ]
-
-
-def test_an_anchor_moves_with_a_block_that_is_cut_in_two():
-    result = split(block(TEN * 100, anchor={"href": "c.xhtml", "offset": 7}))
-    second = result["parents"][1]
+    # What was left out of a file is told with each of its passages.
+    (parent,) = split(block(TEN, file_id="f", left_out={"menu": 4}), block(TEN, file_id="f"))["parents"]
+    assert parent.meta["left_out"] == {"menu": 4}
+    # Notes move with their block, and an anchor with a block that is cut in two.
+    note = {"start": 4, "end": 11, "anchor": {"href": "n.xhtml"}}
+    (parent,) = split(block(TEN), block("玄宗幸蜀[脚注：成都]。", notes=[note]))["parents"]
+    assert parent.meta["blocks"][1]["notes"] == [{"start": 16, "end": 23, "anchor": {"href": "n.xhtml"}}]
+    assert parent.content[16:23] == "[脚注：成都]"
+    _, second = split(block(TEN * 100, anchor={"href": "c.xhtml", "offset": 7}))["parents"]
     assert second.meta["anchor"] == {"href": "c.xhtml", "offset": 507}
     assert second.meta["blocks"] == [{"start": 0, "end": 500, "kind": "text", "anchor": second.meta["anchor"]}]
 
 
-def test_notes_move_with_their_block():
-    note = {"start": 4, "end": 11, "anchor": {"href": "n.xhtml"}}
-    result = split(block(TEN), block("玄宗幸蜀[脚注：成都]。", notes=[note]))
-    assert result["parents"][0].meta["blocks"][1]["notes"] == [{"start": 16, "end": 23, "anchor": {"href": "n.xhtml"}}]
-    assert result["parents"][0].content[16:23] == "[脚注：成都]"
-
-
-def test_pages_are_kept_as_anchors():
-    text = "第一頁。\f第二頁。\f\f第四頁。"
-    (parent,) = split(block(text))["parents"]
-    assert [(b["anchor"], parent.content[b["start"] : b["end"]]) for b in parent.meta["blocks"]] == [
-        ({"page": 1, "offset": 0}, "第一頁。"),
-        ({"page": 2, "offset": 0}, "第二頁。"),
-        ({"page": 4, "offset": 0}, "第四頁。"),
-    ]
-
-
-def test_pages_go_on_from_the_page_that_a_section_begins_on():
-    (parent,) = split(block("甲。\f乙。", anchor={"page": 5, "offset": 0}))["parents"]
-    assert [b["anchor"]["page"] for b in parent.meta["blocks"]] == [5, 6]
+@pytest.mark.parametrize(
+    ("text", "meta", "pages"),
+    [
+        ("第一頁。\f第二頁。\f\f第四頁。", {}, [(1, "第一頁。"), (2, "第二頁。"), (4, "第四頁。")]),
+        ("甲。\f乙。", {"anchor": {"page": 5, "offset": 0}}, [(5, "甲。"), (6, "乙。")]),  # a section that begins there
+    ],
+)
+def test_pages_are_kept_as_anchors(text, meta, pages):
+    (parent,) = split(block(text, **meta))["parents"]
+    found = [(b["anchor"], parent.content[b["start"] : b["end"]]) for b in parent.meta["blocks"]]
+    assert found == [({"page": page, "offset": 0}, words) for page, words in pages]
 
 
 def test_a_heading_line_stays_with_the_text_below_it():
@@ -170,9 +155,6 @@ def test_ids_are_the_same_for_the_same_input_and_differ_for_any_other():
     ]  # fmt: skip
     ids = [{d.id for kind in ("parents", "children") for d in split(one)[kind]} for one in variants]
     assert len(set().union(*ids)) == sum(map(len, ids))
-
-
-def test_blocks_without_text_give_nothing():
     assert split(block(""), block(" \n\n ")) == {"parents": [], "children": [], "warnings": []}
 
 
@@ -192,6 +174,12 @@ def test_a_missing_tokenizer_counts_characters_and_warns(monkeypatch):
     result = ParentChildSplitter().run([block(TEN * 100)])
     assert [p.meta["tokens"] for p in result["parents"]] == [500, 500]
     assert "characters" in result["warnings"][0]
+
+
+def test_how_much_is_counted_at_once_changes_no_passage(monkeypatch):
+    whole = split(block(TEN * 100), block("general " * 399))
+    monkeypatch.setattr("shiguan.models.token_counter._AT_ONCE", 50)
+    assert ParentChildSplitter().run([block(TEN * 100), block("general " * 399)]) == whole
 
 
 def test_the_space_between_two_sentences_counts_for_the_child_that_has_both():
@@ -233,20 +221,3 @@ def test_sizes_lie_in_their_ranges_wherever_sentences_are_short(lengths):
         sizes = [len(c.content) for c in result["children"] if c.meta["parent_id"] == parent.id]
         assert all(size <= 150 for size in sizes)
         assert parent.meta["tokens"] < 50 or all(size >= 50 for size in sizes)
-
-
-@pytest.mark.parametrize("name", ["wasteland", "kusamakura-japanese-vertical-writing", "regime-anticancer-arabic"])
-def test_real_books_are_split_into_exact_slices_of_the_right_size(public_data, name):
-    blocks = EPUBToDocument().run([public_data / "epub" / f"{name}.epub"])["documents"]
-    result = SPLITTER.run(SourceStamper().run(blocks, tenant_id="t")["documents"])
-    check_passages(blocks, result)
-    sections = {}
-    for parent in result["parents"]:
-        sections.setdefault(tuple(parent.meta["section"]), []).append(parent.meta["tokens"])
-    assert all(300 <= size <= 800 for sizes in sections.values() if sum(sizes) >= 300 for size in sizes)
-    anchors = {json.dumps(b.meta["anchor"], sort_keys=True): b for b in blocks}
-    for parent in result["parents"]:
-        for part in parent.meta["blocks"]:
-            if part["anchor"]["offset"] == 0 and part["start"] > 0:
-                original = anchors[json.dumps(part["anchor"], sort_keys=True)]
-                assert original.content.startswith(parent.content[part["start"] : part["end"]])

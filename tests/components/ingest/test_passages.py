@@ -26,18 +26,17 @@ def cost(sizes, cuts, ends, low, high, target):
     return total
 
 
-def test_an_expensive_cut_is_avoided_where_the_sizes_allow_it():
-    # 20+20 would cut at the expensive place; 10+30 and 30+10 stay in range.
-    assert partition([10, 10, 10, 10], [0.0, 5.0, 1.0, 0.0], low=10, high=30, target=20) == [1, 4]
-
-
-def test_a_rest_below_the_range_is_shared_out_instead_of_left_over():
-    # Greedy filling would leave 10 alone.
-    assert partition([30, 30, 30, 10], [0.0] * 4, low=40, high=90, target=60) == [2, 4]
-
-
-def test_an_oversized_piece_stands_alone():
-    assert partition([60, 500, 60], [0.0] * 3, low=50, high=150, target=80) == [1, 2, 3]
+@pytest.mark.parametrize(
+    ("sizes", "cuts", "bounds", "ends"),
+    [
+        # 20+20 would cut at the expensive place; 10+30 and 30+10 stay in range.
+        ([10, 10, 10, 10], [0.0, 5.0, 1.0, 0.0], (10, 30, 20), [1, 4]),
+        # Greedy filling would leave 10 alone, and an oversized piece stands alone.
+        ([30, 30, 30, 10], [0.0] * 4, (40, 90, 60), [2, 4]), ([60, 500, 60], [0.0] * 3, (50, 150, 80), [1, 2, 3]),
+    ],
+)  # fmt: skip
+def test_pieces_are_shared_out(sizes, cuts, bounds, ends):
+    assert partition(sizes, cuts, **dict(zip(("low", "high", "target"), bounds, strict=True))) == ends
 
 
 @settings(max_examples=100)

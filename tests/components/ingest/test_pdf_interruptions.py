@@ -50,6 +50,16 @@ def head(words, y=740, **more):
     return lambda page: place(words(page), 60, y, font="N", **more)
 
 
+def in_margin(x, step, start=1, on_page=13):
+    """Numbers of the lines of `pages`, every `step`th of which has one."""
+    return lambda page: b"".join(
+        place(str(number), x - 4 * len(str(number)), 700 - 14 * (number - first), size=7, font="N")
+        for first in [page * on_page + start]
+        for number in range(first, first + on_page)
+        if number % step == 0
+    )
+
+
 CHAPTERS = ("The Price of Horses", "Roads and Wells", "Of the Granaries", "Letters Home")
 HEADS = {
     "the title of the book left, of the chapter right, its number within": [
@@ -65,11 +75,15 @@ HEADS = {
     "misread by text recognition": [head(lambda page: ("THE R0ADS.", "TIIE ROADS", "THE ROAD5", "TEE ROADS")[page % 4])],
     "a stamp over the page": [lambda page: b"BT /N 60 Tf 0.7071 0.7071 -0.7071 0.7071 150 250 Tm (DRAFT COPY) Tj ET\n"],
     "a stamp in large letters": [lambda page: place("CONFIDENTIAL", 150, 480, size=40, font="N")],
+    **{
+        f"every {step}th line counted at {x}": [in_margin(x, step), head(lambda page: f"Roads {page}")]
+        for x, step in ((45, 1), (45, 5), (455, 5), (450, 4), (40, 3))
+    },
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", HEADS)
-def test_heads_of_any_words_do_not_interrupt_a_sentence(kind):
+def test_heads_of_any_words_and_counted_lines_do_not_interrupt_a_sentence(kind):
     document = read(pages(*HEADS[kind]))
     assert " ".join(document.content.split()) == STORY
     if "number" in kind:
@@ -144,33 +158,6 @@ def test_a_number_that_is_broken_between_chinese_lines_is_one_number():
     assert read([english]).content == "It fell in 747 12 men came."
 
 
-def test_columns_below_a_title_in_larger_letters_are_read_one_after_the_other():
-    title = place("On Horses", 60, 740, size=16, font="N")
-    columns = [textwrap.wrap(part, 30)[:12] for part in (STORY, STORY[900:])]
-    rows = b"".join(
-        justified(line, 715 - 12 * row, x=60 + 186 * at, width=32, size=9)
-        for row in range(12)
-        for at, line in enumerate((columns[0][row], columns[1][row]))
-    )
-    assert " ".join(read([title + rows]).content.split()) == f"On Horses {' '.join(columns[0] + columns[1])}"
-
-
-def in_margin(x, step, start=1, on_page=13):
-    """Numbers of the lines of `pages`, every `step`th of which has one."""
-    return lambda page: b"".join(
-        place(str(number), x - 4 * len(str(number)), 700 - 14 * (number - first), size=7, font="N")
-        for first in [page * on_page + start]
-        for number in range(first, first + on_page)
-        if number % step == 0
-    )
-
-
-@pytest.mark.parametrize(("x", "step"), [(45, 1), (45, 5), (455, 5), (450, 4), (40, 3)], ids=str)
-def test_numbers_of_lines_in_a_margin_are_no_text(x, step):
-    document = read(pages(in_margin(x, step), head(lambda page: f"Roads {page}")))
-    assert " ".join(document.content.split()) == STORY
-
-
 def test_numbers_of_lines_between_two_columns_are_no_text():
     lines = textwrap.wrap(STORY, 30)
     rows = [[lines[row], lines[row + 30], row + 1] for row in range(30)]
@@ -185,14 +172,12 @@ def test_numbers_of_lines_between_two_columns_are_no_text():
 
 CELLS = {
     "rows of a table": [f"{number}|{name}|{number * 117}" for number, name in enumerate(NAMES, 1)],
-    "contents": [
-        f"{number}|The road to the well of {name} {'.' * 20} {number * 9}" for number, name in enumerate(NAMES)
-    ],
+    "contents": [f"{number}|The road to the well of {name} {'.' * 20} {number * 9}" for number, name in enumerate(NAMES)],
     "every fifth year": [
         f"{year}|In the winter a flood reached {name}." for year, name in zip(range(640, 700, 5), NAMES, strict=True)
     ],
     "items": [f"{number}|{name * number}, of which nothing is left" for number, name in enumerate(NAMES[:6], 1)],
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", CELLS)

@@ -86,14 +86,9 @@ def test_a_file_above_the_limit_is_not_even_read(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "encoding", "named"),
     [
-        (CHINESE, "gb18030", "gb18030"),
-        (CHINESE, "gbk", "gb18030"),
-        (TRADITIONAL, "big5", "big5hkscs"),
-        (TRADITIONAL, "gb18030", "gb18030"),
-        (CHINESE, "utf-16", "utf-16"),
-        (CHINESE, "utf-16-le", "utf-16-le"),
-        (CHINESE, "utf-16-be", "utf-16-be"),
-        ("In 755 he rebelled.", "utf-16-le", "utf-16-le"),
+        (CHINESE, "gb18030", "gb18030"), (CHINESE, "gbk", "gb18030"), (TRADITIONAL, "big5", "big5hkscs"),
+        (TRADITIONAL, "gb18030", "gb18030"), (CHINESE, "utf-16", "utf-16"), (CHINESE, "utf-16-le", "utf-16-le"),
+        (CHINESE, "utf-16-be", "utf-16-be"), ("In 755 he rebelled.", "utf-16-le", "utf-16-le"),
         ("Le général s'était révolté à Fanyang, où l'été fut très chaud. " * 4, "cp1252", "iso8859-15"),
         ("Der Präfekt wurde über die Brücke geführt – „große Höhe“. " * 4, "cp1252", "Windows-1252"),
         ("Prefekt został zabity na drodze nad rzeką; źdźbło żółte. " * 4, "cp1250", "Windows-1250"),
@@ -121,22 +116,11 @@ def test_text_in_another_encoding_is_recoded_with_a_warning(tmp_path, text, enco
     assert warning.startswith(f"a.txt: read as {named}")
 
 
-def test_characters_in_two_halves_are_put_together(tmp_path):
-    path = tmp_path / "a.txt"
-    for text, odd in (("He wrote 𠀀 and 😀.", b""), ("史官作𪚥", b"\xff\xfe" * 9)):
-        halves = text.encode("utf-16-be")
-        units = [halves[at : at + 2].decode("utf-16-be", "surrogatepass") for at in range(0, len(halves), 2)]
-        path.write_bytes("".join(units).encode("utf-8", "surrogatepass") + odd)
-        result = inspect(path)
-        assert [source.data.decode() for source in result["sources"]] == [text] * (not odd)
-        assert odd or result["warnings"] == []
-
-
 def test_utf8_passes_byte_by_byte_and_without_its_mark(tmp_path):
-    for name, data in {"a.txt": "史\r\n官".encode(), "b.txt": b"\xef\xbb\xbf" + "史官".encode()}.items():
-        (tmp_path / name).write_bytes(data)
-    result = inspect(tmp_path / "a.txt", tmp_path / "b.txt")
-    assert [source.data for source in result["sources"]] == ["史\r\n官".encode(), "史官".encode()]
+    for name, data in {"a": "史\r\n官".encode(), "b": b"\xef\xbb\xbf" + "史官".encode(), "c": halves("𠀀")}.items():
+        (tmp_path / f"{name}.txt").write_bytes(data)
+    result = inspect(*(tmp_path / f"{name}.txt" for name in "abc"))
+    assert [source.data.decode() for source in result["sources"]] == ["史\r\n官", "史官", "𠀀"]
     assert result["warnings"] == []
 
 
@@ -195,20 +179,42 @@ def test_a_damaged_place_costs_one_character_and_is_named_with_its_line(encoding
     assert f"a.txt: 1 places are not {encoding} and are shown as \ufffd, the first in line 61." in result["warnings"]
 
 
-@pytest.mark.parametrize("damage", [b"\xff", b"\xfe", b"\xa0", b"\x80"])
-def test_a_damaged_place_of_shift_jis_costs_one_character(damage):
-    line = "吾輩は猫である。名前はまだ無い。\n"
-    data = (line * 30).encode("cp932") + damage + b"\n" + (line * 30).encode("cp932")
-    assert read(data) == line * 30 + "\ufffd\n" + line * 30
+CAT = "吾輩は猫である。名前はまだ無い。\n" * 30
+PREFECT = "Le préfet a été tué à côté de la rivière; l'été fut très sec. " * 20
+CAFE = "The café by the gate was small. " * 40
+HAN = "安禄山者营州柳城胡也本姓康母阿史德为觋居突厥中祷子于轧荦山虏所谓斗战神者"
+RULE = "-" * 55
 
 
-@pytest.mark.parametrize(("data", "right"), [
-    (NOVEL.encode()[:-3], NOVEL[:-3] + "\ufffd"),
-    (NOVEL.encode("utf-16-le")[:-1], NOVEL[:-1] + "\ufffd"),
-    (CHINESE.encode("gbk") + b"\x1a", CHINESE),
-    (NOVEL.encode() + b"\0" * 512, NOVEL),
-])  # fmt: skip
-def test_a_text_that_a_copy_a_disk_or_an_old_system_ended_is_read(data, right):
+def halves(text):
+    """Each character beyond the first plane as two, of three bytes each."""
+    units = text.encode("utf-16-be")
+    pairs = (units[at : at + 2].decode("utf-16-be", "surrogatepass") for at in range(0, len(units), 2))
+    return "".join(pairs).encode("utf-8", "surrogatepass")
+
+
+@pytest.mark.parametrize(
+    ("data", "right"),
+    [
+        # As a copy, a disk or an old system ended it.
+        (NOVEL.encode()[:-3], NOVEL[:-3] + "\ufffd"), (NOVEL.encode("utf-16-le")[:-1], NOVEL[:-1] + "\ufffd"),
+        (CHINESE.encode("gbk") + b"\x1a", CHINESE), (NOVEL.encode() + b"\0" * 512, NOVEL),
+        # A damaged place costs one character, and other accents nothing.
+        *((CAT.encode("cp932") + damage + b"\n" + CAT.encode("cp932"), f"{CAT}\ufffd\n{CAT}") for damage in (b"\xff", b"\xfe", b"\xa0", b"\x80")),
+        (CAFE.encode("cp1252"), CAFE),
+        (PREFECT.encode("cp1252").replace(b"tr\xe8s", b"tr\x81s", 1), PREFECT.replace("très", "tr\ufffds", 1)),
+        (halves("He wrote 𠀀 and 😀."), "He wrote 𠀀 and 😀."),
+        # Lines of an old Macintosh, codes of terminals, wide characters without a mark.
+        (b"One.\r\rTwo,\rthree.\r", "One.\n\nTwo,\nthree.\n"), (b"One.\r\nTwo.\r\r\n", "One.\r\nTwo.\r\r\n"),
+        (b"\x1b[1mHe rose\x1b[0m in 755.\x1b[2K", "He rose in 755."),
+        (b"H\x08He\x08e _\x08r_\x08o_\x08s_\x08e in 755.", "He rose in 755."), (b"s~{ab}~{cd~}; ~~x~~", "s~{ab}~{cd~}; ~~x~~"),
+        (HAN.encode("utf-16-le"), HAN),
+        # What Aozora says of its notation is left out.
+        (f"吾輩は猫である\n夏目漱石\n\n{RULE}\n【テキスト中に現れる記号について】\n\n《》：ルビ\n{RULE}\n\n　吾輩《わがはい》は猫である。".encode(),
+         "吾輩は猫である\n夏目漱石\n\n\n　吾輩は猫である。"),
+    ],
+)  # fmt: skip
+def test_a_text_is_read_as_it_was_meant(data, right):
     assert read(data) == right
 
 
@@ -219,21 +225,18 @@ def test_one_zero_byte_costs_nothing_else():
     assert result["warnings"] == ["a.txt: 1 NUL characters were removed."]
 
 
-@pytest.mark.parametrize("damage", [b"\xff" * 12, b"\xff \xfe" * 8], ids=["in a row", "apart"])
-def test_a_text_with_more_damage_is_refused(damage):
-    [entry] = inspect_data(NOVEL.encode()[:900] + damage)["skipped"]
+@pytest.mark.parametrize(
+    "data",
+    [
+        NOVEL.encode()[:900] + b"\xff" * 12,
+        NOVEL.encode()[:900] + b"\xff \xfe" * 8,
+        halves("史官作𪚥") + b"\xff\xfe" * 9,
+    ],
+    ids=["in a row", "apart", "behind halves"],
+)
+def test_a_text_with_more_damage_is_refused(data):
+    [entry] = inspect_data(data)["skipped"]
     assert entry["cause"] == "its encoding is not UTF-8 and not certain"
-
-
-def test_one_accent_in_latin_1_is_still_an_accent():
-    text = "The café by the gate was small. " * 40
-    assert read(text.encode("cp1252")) == text
-
-
-def test_a_byte_that_western_european_lacks_does_not_change_the_other_accents():
-    text = "Le préfet a été tué à côté de la rivière; l'été fut très sec. " * 20
-    data = text.encode("cp1252").replace(b"tr\xe8s", b"tr\x81s", 1)
-    assert read(data) == text.replace("très", "tr\ufffds", 1)
 
 
 @pytest.mark.parametrize(
@@ -271,25 +274,6 @@ def test_the_notation_of_japanese_texts_stands_between_no_words(written, left):
 def test_a_character_that_aozora_names_is_read(remark, character):
     reading = "《わ》" * (character > "\u3400")
     assert read(f"彼は※［＃{remark}］{reading}と云う。".encode()) == f"彼は{character}と云う。"
-
-
-def test_lines_that_end_like_those_of_an_old_macintosh_are_lines():
-    assert read(b"One.\r\rTwo,\rthree.\r") == "One.\n\nTwo,\nthree.\n"
-    assert read(b"One.\r\nTwo.\r\r\n") == "One.\r\nTwo.\r\r\n"
-
-
-def test_codes_of_terminals_are_no_text_and_wide_characters_need_no_mark():
-    assert read(b"\x1b[1mHe rose\x1b[0m in 755.\x1b[2K") == "He rose in 755."
-    assert read(b"H\x08He\x08e _\x08r_\x08o_\x08s_\x08e in 755.") == "He rose in 755."
-    assert read(b"s~{ab}~{cd~}; ~~x~~") == "s~{ab}~{cd~}; ~~x~~"
-    han = "安禄山者营州柳城胡也本姓康母阿史德为觋居突厥中祷子于轧荦山虏所谓斗战神者"
-    assert read(han.encode("utf-16-le")) == han
-
-
-def test_what_aozora_says_of_its_notation_is_left_out():
-    line = "-" * 55
-    text = f"吾輩は猫である\n夏目漱石\n\n{line}\n【テキスト中に現れる記号について】\n\n《》：ルビ\n{line}\n\n　吾輩《わがはい》は猫である。"
-    assert read(text.encode()) == "吾輩は猫である\n夏目漱石\n\n\n　吾輩は猫である。"
 
 
 ARCHIVE = (

@@ -48,13 +48,12 @@ def test_a_path_without_a_key_is_resolved(tmp_path, monkeypatch):
     assert stamp(plain)[0].meta["source_id"] == stamp(full)[0].meta["source_id"]
 
 
-def test_a_stated_language_is_believed_and_shortened():
-    assert [d.meta["language"] for d in stamp(block(language="zh-Hant-TW"), block(language="en_US"))] == ["zh", "en"]
-
-
 def test_a_bilingual_section_keeps_both_languages_and_short_blocks_take_the_sections():
-    languages = [d.meta["language"] for d in stamp(block(CHINESE), block(ENGLISH), block("755"), block(CHINESE))]
-    assert languages == ["zh", "en", "zh", "zh"]
+    blocks = block(CHINESE), block(ENGLISH), block("755"), block("756"), block(CHINESE)
+    assert [document.meta["language"] for document in stamp(*blocks)] == ["zh", "en", "zh", "zh", "zh"]
+    # A stated one is believed and shortened.
+    stated = block(language="zh-Hant-TW"), block(language="en_US")
+    assert [document.meta["language"] for document in stamp(*stated)] == ["zh", "en"]
 
 
 def test_the_title_is_the_one_given_or_the_files_name():

@@ -27,20 +27,16 @@ def of_files(*files):
 
 def test_only_what_lacks_a_vector_is_embedded_and_only_of_this_runs_files(store):
     store.write_documents([child("a"), child("b"), child("other", file="file-2"), child("theirs", tenant="u")])
+    store.write_documents([child("c", tenant="u", file="file-2")])
     store.write_vectors([Document(id="b", embedding=[1.0, 0.0])], model="m")
     embedder = FakeEmbedder(dimensions=2)
-    result = VectorWriter(embedder, document_store=store).run(of_files(("t", "file-1")))
-    assert result == {"written": 1, "missing": 0, "warnings": []}
+    writer = VectorWriter(embedder, document_store=store)
+    assert writer.run(of_files(("t", "file-1"))) == {"written": 1, "missing": 0, "warnings": []}
     assert embedder.batches == [["a"]]
-    assert store.list_ids_without_vector() == ["other", "theirs"]
-
-
-def test_two_tenants_files_are_embedded_together_and_nobody_elses(store):
-    store.write_documents([child("a"), child("b", tenant="u", file="file-2"), child("c", tenant="u")])
-    embedder = FakeEmbedder(dimensions=2)
-    result = VectorWriter(embedder, document_store=store).run(of_files(("t", "file-1"), ("u", "file-2")))
-    assert result["written"] == 2
-    assert store.list_ids_without_vector() == ["c"]
+    assert store.list_ids_without_vector() == ["other", "theirs", "c"]
+    # Two tenants' files are embedded together, and nobody else's.
+    assert writer.run(of_files(("t", "file-2"), ("u", "file-2")))["written"] == 2
+    assert store.list_ids_without_vector() == ["theirs"]
 
 
 def test_nothing_to_embed_loads_no_model(store):
@@ -101,17 +97,10 @@ def test_another_embedders_vectors_stay_until_they_are_replaced(store):
     result = writer.run(of_files(("t", "file-1")))
     assert (result["written"], result["missing"], embedder.batches) == (0, 1, [])
     assert "`old` and not with `new`" in result["warnings"][0]
+    # Where the new weights are missing they are kept, too.
+    missing = VectorWriter(FakeEmbedder("new", missing=True, dimensions=2), document_store=store)
+    assert missing.complete(None, replace_others=True)["warnings"][0].startswith("The weights are not installed")
     assert store.list_ids_without_vector() == ["b", "theirs"]
-
     assert writer.complete(of_tenant("t"), replace_others=True)["written"] == 2
     assert store.list_ids_without_vector() == ["theirs"]
     assert store.other_vectors("new") is None
-
-
-def test_another_embedders_vectors_are_kept_where_the_new_weights_are_missing(store):
-    store.write_documents([child("a")])
-    store.write_vectors([Document(id="a", embedding=[1.0, 0.0])], model="old")
-    writer = VectorWriter(FakeEmbedder("new", missing=True, dimensions=2), document_store=store)
-    result = writer.complete(None, replace_others=True)
-    assert result["warnings"][0].startswith("The weights are not installed")
-    assert store.list_ids_without_vector() == []

@@ -32,14 +32,10 @@ def test_a_generator_is_available_unless_it_says_otherwise(generator):
     assert not is_available(None)
 
 
-async def test_both_twins_give_the_trimmed_text(generator):
-    assert ask_llm(generator, PROMPT) == LlmReply("Done.")
+async def test_both_twins_give_the_trimmed_text(generator, stand_in_llm):
+    assert ask_llm(generator, PROMPT, generation_kwargs={"temperature": 0.9}) == LlmReply("Done.")
     assert (await ask_llm_async(generator, PROMPT)).text == "Done."
-
-
-def test_generation_kwargs_are_passed_on_only_if_given(generator, stand_in_llm):
-    ask_llm(generator, PROMPT, generation_kwargs={"temperature": 0.9})
-    assert stand_in_llm.requests[0].body["temperature"] == 0.9
+    assert [call.body.get("temperature") for call in stand_in_llm.requests] == [0.9, None]
 
 
 async def test_an_empty_reply_is_a_failure(generator, stand_in_llm):

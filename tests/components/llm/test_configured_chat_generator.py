@@ -35,19 +35,29 @@ async def unanswered(component, warning, **more):
 
 
 @pytest.mark.parametrize("role", ["answer", "helper", "judge"])
-async def test_without_key_and_address_there_are_no_replies_and_no_warning(role):
+async def test_without_key_and_address_there_are_no_replies_and_no_warning(role, monkeypatch):
     """That nothing is configured is no fault: the sources are quoted."""
     component = ConfiguredChatGenerator(role=role)
     assert component.run(PROMPT) == await component.run_async(PROMPT) == {"replies": [], "warnings": []}
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        for value in ("", "http://127.0.0.1:9/v1"):
+            monkeypatch.setenv(name, value)
+            assert ConfiguredChatGenerator(role=role).available() is bool(value)
+        monkeypatch.delenv(name)
 
 
-def test_local_server_needs_no_key(endpoint):
-    (reply,) = ConfiguredChatGenerator().run(messages=PROMPT)["replies"]
+def test_local_server_needs_no_key_and_is_looked_up_once(endpoint, monkeypatch):
+    component = ConfiguredChatGenerator()
+    component.warm_up()
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    component.warm_up()
+    (reply,) = component.run(messages=PROMPT)["replies"]
     assert reply.text == "Li Su took it [1]."
     assert reply.meta["model"] == DEFAULT_MODEL
     assert reply.meta["usage"]["total_tokens"] > 0
     assert (reply.meta["prompt"], reply.meta["prompt_hash"]) == ("simple", "0123456789ab")
     assert endpoint.requests[0].body["messages"][0] == {"role": "system", "content": "Cite."}
+    assert (component.run(messages=[]), endpoint.calls) == ({"replies": [], "warnings": []}, 1)
 
 
 def test_model_comes_from_the_parameter_then_the_environment(endpoint, monkeypatch):
@@ -146,41 +156,12 @@ def test_an_endpoint_that_says_when_to_come_back_is_heard(endpoint, waits):
     assert waits == [3.0, 3.0]
 
 
-async def test_an_endpoint_that_wants_to_be_left_alone_for_long_is_not_asked_again(endpoint, waits):
-    endpoint.next(times=2, status=429, retry_after=3600)
-    await unanswered(ConfiguredChatGenerator(), "answered 429")
-    assert (endpoint.calls, waits) == (2, [])  # one for each twin
-
-
 def test_run_async_works_in_one_event_loop_after_the_other(endpoint):
     component = ConfiguredChatGenerator()
     for _ in range(3):
         (reply,) = asyncio.run(component.run_async(messages=PROMPT))["replies"]
         assert reply.text == "Li Su took it [1]."
     assert len(component._endpoints["default"].loop_clients) <= 1
-
-
-def test_empty_prompt_gives_no_reply(endpoint):
-    assert ConfiguredChatGenerator().run(messages=[]) == {"replies": [], "warnings": []}
-    assert endpoint.calls == 0
-
-
-def test_nothing_is_looked_up_before_warm_up(monkeypatch, stand_in_llm):
-    component = ConfiguredChatGenerator()
-    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
-    component.warm_up()
-    monkeypatch.delenv("OPENAI_BASE_URL")
-    component.warm_up()
-    assert component.run(messages=PROMPT)["replies"][0].text == "I do not know."
-
-
-@pytest.mark.parametrize("name", ["OPENAI_API_KEY", "OPENAI_BASE_URL"])
-def test_key_or_address_makes_it_available(monkeypatch, name):
-    assert ConfiguredChatGenerator().available() is False
-    monkeypatch.setenv(name, "")
-    assert ConfiguredChatGenerator().available() is False
-    monkeypatch.setenv(name, "http://127.0.0.1:9/v1")
-    assert ConfiguredChatGenerator().available() is True
 
 
 async def test_tools_reach_the_endpoint(endpoint):
@@ -203,15 +184,11 @@ async def test_it_stands_in_haystacks_fallback_generator(endpoint):
     assert [nested.model for nested in again.chat_generators] == ["first", "second"]
 
 
-@pytest.mark.parametrize(
-    ("given", "sent"),
-    [
-        (None, {"max_tokens": 2048}),
-        ({"max_tokens": 64}, {"max_tokens": 64}),
-        ({"max_completion_tokens": 64}, {"max_completion_tokens": 64}),
-        ({"max_tokens": None}, {}),
-    ],
-)
+@pytest.mark.parametrize(("given", "sent"), [
+    (None, {"max_tokens": 2048}), ({"max_tokens": 64}, {"max_tokens": 64}),
+    ({"max_completion_tokens": 64}, {"max_completion_tokens": 64}),
+    ({"max_tokens": None}, {}),
+])  # fmt: skip
 def test_a_reply_is_limited_unless_the_file_says_otherwise(endpoint, given, sent):
     ConfiguredChatGenerator(generation_kwargs=given).run(messages=PROMPT)
     body = endpoint.requests[0].body

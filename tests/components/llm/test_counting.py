@@ -66,26 +66,16 @@ def test_calls_and_tokens_are_added_up():
     assert (run.answered, run.usage) == (4, {"prompt_tokens": 11, "completion_tokens": 2, "total_tokens": 12})
 
 
-def test_no_reply_and_a_reply_that_used_nothing_are_no_call():
+def test_a_call_is_counted_once_however_many_hands_it_passes_and_none_that_used_nothing():
     with Run().entered() as run:
         count([])
         count(reply({"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}))
-    assert (run.answered, run.calls) == (0, [])
-
-
-def test_a_call_is_counted_once_however_many_hands_it_passes():
-    with Run().entered() as run:
+        assert (run.answered, run.calls) == (0, [])
         count(count(count(reply(USAGE))))
-        count(reply(USAGE))
-    assert run.answered == 2
-
-
-def test_a_call_in_a_thread_that_shares_the_context_is_counted():
-    with Run().entered() as run:
-        thread = threading.Thread(target=copy_context().run, args=(count, reply(USAGE)))
+        thread = threading.Thread(target=copy_context().run, args=(count, reply(USAGE)))  # that shares the context
         thread.start()
         thread.join()
-    assert run.answered == 1
+    assert run.answered == 2
 
 
 async def test_overlapping_runs_do_not_mix():

@@ -4,7 +4,7 @@ import httpx
 import openai
 import pytest
 from haystack.dataclasses import ChatMessage
-from tests.doubles.model_sections import named
+from tests.doubles.own_modes import named
 from tests.doubles.stand_in_llm import Fault
 
 from shiguan.errors import EndpointError
@@ -185,25 +185,19 @@ def failure(status=429, **headers):
     return openai.APIStatusError("no", response=httpx.Response(status, headers=headers, request=request), body=None)
 
 
-@pytest.mark.parametrize(
-    ("value", "seconds"),
-    [
-        ("3", 3.0), ("0.5", 0.5), ("0", 0.0), ("Thu, 01 Jan 1970 00:02:10 GMT", 30.0),
-        ("Thu, 01 Jan 1970 00:00:10 GMT", 0.0), ("soon", 0.0), ("-4", 0.0), ("", 0.0),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("value", "seconds"), [
+    ("3", 3.0), ("0.5", 0.5), ("0", 0.0), ("Thu, 01 Jan 1970 00:02:10 GMT", 30.0),
+    ("Thu, 01 Jan 1970 00:00:10 GMT", 0.0), ("soon", 0.0), ("-4", 0.0), ("", 0.0),
+])  # fmt: skip
 def test_retry_after_is_seconds_or_a_date(monkeypatch, value, seconds):
     monkeypatch.setattr(failures.time, "time", lambda: 100.0)
     assert asked_to_wait(failure(**{"Retry-After": value})) == seconds
 
 
-@pytest.mark.parametrize(
-    ("error", "worth"),
-    [
-        (failure(408), True), (failure(429, **{"Retry-After": "60"}), True),
-        (failure(429, **{"Retry-After": "61"}), False), (ConnectionError("reset"), True),
-        (ValueError("no JSON"), True), (TypeError("a wrong argument"), False), (KeyboardInterrupt(), False),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("error", "worth"), [
+    (failure(408), True), (failure(429, **{"Retry-After": "60"}), True),
+    (failure(429, **{"Retry-After": "61"}), False), (ConnectionError("reset"), True), (ValueError("no JSON"), True),
+    (TypeError("a wrong argument"), False), (KeyboardInterrupt(), False),
+])  # fmt: skip
 def test_only_what_may_pass_is_worth_another_attempt(error, worth):
     assert is_worth_retrying(error) is worth

@@ -33,18 +33,15 @@ def test_a_model_whose_key_is_not_there_is_left_out_and_a_role_without_models_is
     assert names(TWO, "helper") == ["cheap"]
 
 
-@pytest.mark.parametrize(
-    ("asked", "role"),
-    [
-        ({"complexity": 6, "type": "fact", "attempt": 1}, "answer"),
-        ({"complexity": 7, "type": "fact", "attempt": 1}, "answer_strong"),
-        ({"complexity": 2, "type": "compare", "attempt": 1}, "answer"),
-        ({"complexity": 2, "type": "compare", "attempt": 2}, "answer_strong"),
-        ({"complexity": 2, "type": "fact", "attempt": 3}, "answer"),
-        ({"complexity": None, "type": None, "attempt": 1}, "answer"),
-        ({}, "answer"),
-    ],
-)
+@pytest.mark.parametrize(("asked", "role"), [
+    ({"complexity": 6, "type": "fact", "attempt": 1}, "answer"),
+    ({"complexity": 7, "type": "fact", "attempt": 1}, "answer_strong"),
+    ({"complexity": 2, "type": "compare", "attempt": 1}, "answer"),
+    ({"complexity": 2, "type": "compare", "attempt": 2}, "answer_strong"),
+    ({"complexity": 2, "type": "fact", "attempt": 3}, "answer"),
+    ({"complexity": None, "type": None, "attempt": 1}, "answer"),
+    ({}, "answer"),
+])  # fmt: skip
 def test_the_first_rule_that_fits_says_who_answers(asked, role):
     roles = read_model_roles(TWO)
     assert roles.role_for("answer", asked) == role

@@ -75,20 +75,17 @@ def test_the_prompt_of_a_helper_may_leave_variables_out(folder, in_use):
     assert own.meta["prompt_hash"] != shipped[0].meta["prompt_hash"]
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "said"),
-    [
-        ("simple.jinja", OWN + "{{ weather }}", "variables weather, which nothing fills"),
-        ("simple.jinja", "{{ query }}", "does not show `context`"),
-        ("simple.jinja", "{% if %}", "not a valid template"),
-        ("simple.jinja", OWN + '{% include "layers/none.jinja" %}', "not a layer"),
-        ("simpel.jinja", OWN, "does not replace any file"),
-        ("layers/goal.jinja", "{{ weather }}", "goal.jinja has the variables weather"),
-        ("layers/goal.jinja", "{% if %}", "`layers/goal.jinja` is not a valid template"),
-        ("profiles/legal.yml", "rules: 3", "legal"),
-        ("not_found.yml", "{}", "does not replace any file"),
-    ],
-)
+@pytest.mark.parametrize(("name", "text", "said"), [
+    ("simple.jinja", OWN + "{{ weather }}", "variables weather, which nothing fills"),
+    ("simple.jinja", "{{ query }}", "does not show `context`"),
+    ("simple.jinja", "{% if %}", "not a valid template"),
+    ("simple.jinja", OWN + '{% include "layers/none.jinja" %}', "not a layer"),
+    ("simpel.jinja", OWN, "does not replace any file"),
+    ("layers/goal.jinja", "{{ weather }}", "goal.jinja has the variables weather"),
+    ("layers/goal.jinja", "{% if %}", "`layers/goal.jinja` is not a valid template"),
+    ("profiles/legal.yml", "rules: 3", "legal"),
+    ("not_found.yml", "{}", "does not replace any file"),
+])  # fmt: skip
 def test_what_would_not_work_is_refused_before_a_mode_is_loaded(folder, in_use, name, text, said):
     written(folder, name, text)
     in_use()

@@ -57,11 +57,8 @@ def test_turns_of_both_speakers_are_kept_in_order():
     assert (pairs(messages), warnings) == (told, [])
     assert (messages[0].meta, messages[0].name) == ({}, None)
     assert history[0].meta == {"x": 1}
-
-
-@pytest.mark.parametrize("history", [None, [], (), iter([])])
-def test_no_history_is_no_turns(history):
-    assert clean_history(history) == ([], [])
+    for nothing in (None, [], (), iter([])):
+        assert clean_history(nothing) == ([], [])
 
 
 DROPPED = {
@@ -132,12 +129,9 @@ def test_whatever_comes_only_speakers_with_text_remain(history):
 
 def test_pairs_are_written_as_the_prompts_say():
     pairs = [("Who took Caizhou?", "Li Su [1]."), ("When?", "In 817 [2].")]
-    assert written_pairs(pairs) == (
-        "Question: Who took Caizhou?\nAnswer: Li Su [1].\n---\nQuestion: When?\nAnswer: In 817 [2]."
-    )
-    assert written_pairs(pairs, numbered=True) == (
-        "Question 1: Who took Caizhou?\nAnswer 1: Li Su [1].\n---\nQuestion 2: When?\nAnswer 2: In 817 [2]."
-    )
+    plain = "Question: Who took Caizhou?\nAnswer: Li Su [1].\n---\nQuestion: When?\nAnswer: In 817 [2]."
+    numbered = "Question 1: Who took Caizhou?\nAnswer 1: Li Su [1].\n---\nQuestion 2: When?\nAnswer 2: In 817 [2]."
+    assert (written_pairs(pairs), written_pairs(pairs, numbered=True)) == (plain, numbered)
     assert written_pairs([]) == ""
 
 
@@ -153,8 +147,6 @@ def test_an_unknown_prompt_lists_the_known_ones(tmp_path, monkeypatch):
         load_prompt("../simple")
 
 
-@pytest.mark.parametrize("mode", ["simple", "advanced", "precise"])
-def test_every_mode_says_not_found_in_both_languages(mode):
-    sentences = {not_found_sentence(mode, "en"), not_found_sentence(mode, "zh")}
-    assert len(sentences) == 2
-    assert not_found_sentence(mode, "fr") == not_found_sentence(mode, "en")
+def test_not_found_is_said_in_english_where_a_language_has_no_words():
+    for mode in ("simple", "advanced", "precise"):
+        assert not_found_sentence(mode, "fr") == not_found_sentence(mode, "en") != not_found_sentence(mode, "zh")

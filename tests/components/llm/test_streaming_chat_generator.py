@@ -258,13 +258,10 @@ async def test_a_whole_reply_to_a_call_of_a_stream_is_read(streamer, kind):
     assert [chunk.content for chunk in chunks] == ["Li Su took it."]
 
 
-@pytest.mark.parametrize(
-    ("error", "told"),
-    [
-        ({"message": "Insufficient credits", "code": 402}, "answered 402 for model"),
-        ("model not loaded", "reported an error"),
-    ],
-)
+@pytest.mark.parametrize(("error", "told"), [
+    ({"message": "Insufficient credits", "code": 402}, "answered 402 for model"),
+    ("model not loaded", "reported an error"),
+])  # fmt: skip
 def test_an_error_in_a_reply_that_began_well_is_told(streamer, error, told):
     streamer.kind, streamer.streams = "application/json", [[json.dumps({"error": error}).encode()]]
     heard = []

@@ -71,9 +71,6 @@ def test_without_vectors_and_with_vectors_of_another_length_words_decide(talk, m
     turns, nodes = talk()
     for nothing in ([], [1.0] * 17):
         assert "Suiyang" in fragments(ABOUT, nothing, turns, nodes)[0].text
-
-
-def test_without_turns_there_is_nothing():
     assert fragments("x", [1.0], [], [SummaryNode(0, 1, 1, "x")]) == []
 
 

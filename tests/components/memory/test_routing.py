@@ -37,11 +37,8 @@ UNRELATED = {
         ChatMessage.from_user("Which plum blossoms at Fengtian in winter?"),
         ChatMessage.from_assistant("The red plum, says a gardener named Mu in 755 [1]."),
     ],
-    "zh": [
-        ChatMessage.from_user("奉天的梅花什么时候开？"),
-        ChatMessage.from_assistant("据园丁穆氏记载，建中四年冬天开放[1]。"),
-    ],
-}
+    "zh": [ChatMessage.from_user("奉天的梅花什么时候开？"), ChatMessage.from_assistant("据园丁穆氏记载，建中四年冬天开放[1]。")],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("language", UNRELATED)
@@ -65,9 +62,7 @@ def test_a_question_that_names_its_subject_takes_words_only_of_the_exchange_abou
     assert route_question("Who went to Suiyang, and what happened there?", turns)[0] == "database"
     chinese = [ChatMessage.from_user("谁守睢阳？"), ChatMessage.from_assistant("张巡[1]。"), *UNRELATED["zh"]]
     assert route_question("张巡在那里又做了什么？", chinese)[1] == "张巡在那里又做了什么？ 守睢阳"
-
-
-def test_a_question_about_another_takes_what_was_asked_before():
+    # One about another takes what was asked before.
     assert "defended" in route_question("What about Gao Lishi?", SUIYANG)[1]
 
 
@@ -92,13 +87,10 @@ def test_a_question_of_nothing_but_a_name_is_the_last_one_asked_of_another(asked
     ("asked", "then"),
     [
         ("What did Starbuck say to Ahab?", "And Stubb?"),  # instead of whom?
-        ("Where was Queequeg born?", "And his wife?"),
-        ("Where was Queequeg born?", "And the result?"),
-        ("薛仁贵是哪里人？", "那结果呢？"),
-        ("薛仁贵是哪里人？", "那三年呢？"),
-        ("薛仁贵是哪里人？", "他呢？"),
+        ("Where was Queequeg born?", "And his wife?"), ("Where was Queequeg born?", "And the result?"),
+        ("薛仁贵是哪里人？", "那结果呢？"), ("薛仁贵是哪里人？", "那三年呢？"), ("薛仁贵是哪里人？", "他呢？"),
     ],
-)
+)  # fmt: skip
 def test_any_other_follow_up_keeps_its_words_and_takes_some_of_the_conversation(asked, then):
     source, searched = route_question(then, [ChatMessage.from_user(asked), ChatMessage.from_assistant("Yes.")])
     assert (source, searched.startswith(f"{then} ")) == ("both", True)

@@ -6,11 +6,11 @@ from tests.components.memory.conftest import DocumentEmbedder
 from tests.doubles.fake_generators import FailingGenerator, UnavailableGenerator
 from tests.doubles.started import Started
 
-from shiguan.conversations import SummaryNode, Turn
+from shiguan.conversations import Turn
 from shiguan.errors import ModelMissingError, RefusedError
 from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
-from shiguan.memory.summary_tree import SummaryTree, leaf_text, next_group, read_summary, shortened
+from shiguan.memory.summary_tree import SummaryTree, leaf_text, read_summary, shortened
 from shiguan.stores.embedded.sqlite_conversation_store import SQLiteConversationStore
 
 pytestmark = pytest.mark.usefixtures("endpoint")
@@ -67,17 +67,15 @@ def test_the_tree_is_the_same_however_often_it_is_built(store, sizes):
     assert store.nodes("ours", "c") == before
 
 
-def test_a_new_topic_closes_the_group_before_it_early(store):
-    for start, source in ((1, "database"), (2, "both"), (3, "database"), (4, "both"), (5, "both"), (6, "database")):
-        say(store, 1, source, start)
+@pytest.mark.parametrize(
+    ("opening", "groups"),
+    [({1, 3, 6}, [(1, 1, 2), (1, 3, 5)]), ({1, 2}, []), ({1, 2, 3}, [(1, 1, 2)])],  # one turn gets no parent of its own
+)
+def test_a_new_topic_closes_the_group_before_it_early(store, opening, groups):
+    for turn in range(1, max(opening) + 1):
+        say(store, 1, "database" if turn in opening else "both", turn)
     run(tree(), store)
-    assert [one for one in shape(store) if one[0]] == [(1, 1, 2), (1, 3, 5)]
-
-
-def test_a_topic_of_one_turn_gets_no_parent_of_its_own():
-    leaves = [SummaryNode(0, number, number, "t", opens=True) for number in (1, 2, 3)]
-    assert next_group([leaves[:1]]) == next_group([leaves[:2]]) == []
-    assert next_group([leaves]) == leaves[:2]
+    assert [one for one in shape(store) if one[0]] == groups
 
 
 def test_no_node_is_ever_rewritten(store, stand_in_llm):
@@ -118,31 +116,23 @@ def test_a_lost_summary_is_asked_for_once_more_and_then_made_by_rule(store):
     assert run(tree(), store) == (1, [])
 
 
-BAD = {
-    "another key": '{"text": "They talked."}',
-    "a list": '{"summary": ["They talked."]}',
-    "an empty one": '{"summary": " "}',
-    "an invented name": '{"summary": "They talked about Thomas Farriner."}',
-}
 TEXTS = ["How did the fire start?", "In a bakery in 1666, the sources say."]
 
 
-@pytest.mark.parametrize("reply", BAD.values(), ids=BAD)
-def test_a_summary_that_cannot_be_trusted_is_not_kept(reply):
-    assert read_summary(reply, TEXTS)[1]
-
-
-GOOD = {
-    "plain": ('{"summary": "A fire in a bakery in 1666."}', "A fire in a bakery in 1666."),
-    "lines": ('{"summary": "A\\nfire."}', "A fire."),
-    "marks": ('{"summary": "</memory> A fire."}', "‹/memory> A fire."),
-    "long": (json.dumps({"summary": "fire " * 60}), " ".join(["fire"] * 50) + " …"),
-}
-
-
-@pytest.mark.parametrize(("reply", "text"), GOOD.values(), ids=GOOD)
-def test_a_usable_summary_is_read(reply, text):
-    assert read_summary(reply, TEXTS) == (text, "")
+@pytest.mark.parametrize(
+    ("reply", "text"),
+    [
+        ('{"summary": "A fire in a bakery in 1666."}', "A fire in a bakery in 1666."), ('{"summary": "A\\nfire."}', "A fire."),
+        ('{"summary": "</memory> A fire."}', "‹/memory> A fire."), (json.dumps({"summary": "fire " * 60}), " ".join(["fire"] * 50) + " …"),
+        # Another key, a list, an empty one, an invented name.
+        ('{"text": "They talked."}', None), ('{"summary": ["They talked."]}', None), ('{"summary": " "}', None),
+        ('{"summary": "They talked about Thomas Farriner."}', None),
+    ],
+)  # fmt: skip
+def test_a_summary_is_read_where_it_can_be_trusted(reply, text):
+    found, fault = read_summary(reply, TEXTS)
+    assert bool(fault) is (text is None)
+    assert fault or found == text
 
 
 @pytest.mark.parametrize(

@@ -80,9 +80,13 @@ def test_without_the_embedders_weights_passages_are_still_there_to_be_searched_b
     assert component.document_embedder.seen == []
 
 
-def test_without_hyde_it_is_the_embedder_itself(stand_in_llm):
-    result = embedder().run(text=QUESTION, use_hyde=False)
-    assert result == {"embedding": [2.0, 0.0, 0.0], "hypothetical_passages": [], "warnings": []}
+@pytest.mark.parametrize(
+    ("text", "use_hyde", "embedding"),
+    [(QUESTION, False, [2.0, 0.0, 0.0]), ("", True, [0.0, 0.0, 2.0]), ("  \n", True, [0.0, 0.0, 2.0])],
+)
+def test_without_hyde_or_a_question_it_is_the_embedder_itself(stand_in_llm, text, use_hyde, embedding):
+    result = embedder().run(text=text, use_hyde=use_hyde)
+    assert result == {"embedding": embedding, "hypothetical_passages": [], "warnings": []}
     assert stand_in_llm.calls == 0
 
 
@@ -125,12 +129,6 @@ def test_a_reply_that_is_no_passage_gives_the_plain_embedding(stand_in_llm, repl
 )
 def test_a_passage_is_taken_out_of_a_reply(reply, passage):
     assert cleaned_passage(reply, 30) == passage[:30]
-
-
-@pytest.mark.parametrize("text", ["", "  \n"])
-def test_an_empty_question_is_embedded_without_a_call(stand_in_llm, text):
-    result = embedder().run(text=text, use_hyde=True)
-    assert (result["embedding"], result["hypothetical_passages"], stand_in_llm.calls) == ([0.0, 0.0, 2.0], [], 0)
 
 
 def test_a_question_cannot_leave_its_place_in_the_prompt(stand_in_llm):

@@ -1,4 +1,5 @@
 import json
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
@@ -56,21 +57,56 @@ def test_a_plain_fact_is_searched_as_it_is_without_a_call(stand_in_llm):
     assert stand_in_llm.calls == 0
 
 
+SYMPTOMS = {"query": "What are the symptoms?", "history": HISTORY}
+IN_THE_LIBRARY = {"source": "Database ", "query": "Something else?", "queries": ["land tenure"]}
+NO_PLAN = "The LLM did not take the question apart: it was answered as a whole."
+
+
 @pytest.mark.parametrize(
-    ("method", "found", "expected"),
+    ("asked", "reply", "told"),
     [
-        ("step_back", ["How did the Tang raise armies?", "another"], ["How did the Tang raise armies?"]),
-        ("multi_query", ["One?", "Two?", "Three?", "Four?"], ["One?", "Two?", "Three?"]),
-        ("multi_query", ["比较均田制与两税法"], ["比较均田制与两税法"]),  # another language is searched too
-        ("expand", ["juntian", "land allotment"], [f"{MULTI} juntian land allotment"]),
-        ("expand", ["two-tax law", "juntian"], [f"{MULTI} juntian"]),
+        ({"method": "step_back"}, ["How did the Tang raise armies?", "another"], {"queries": [MULTI, "How did the Tang raise armies?"]}),
+        ({"method": "multi_query"}, ["One?", "Two?", "Three?", "Four?"], {"queries": [MULTI, "One?", "Two?", "Three?"]}),
+        ({"method": "multi_query"}, ["1. x y", "X  y?", "Sub-question 2: “z w”"], {"queries": [MULTI, "x y", "z w"]}),
+        # Another language is searched too.
+        ({"method": "multi_query"}, ["比较均田制与两税法"], {"queries": [MULTI, "比较均田制与两税法"]}),
+        ({"method": "expand"}, ["juntian", "land allotment"], {"queries": [MULTI, f"{MULTI} juntian land allotment"]}),
+        ({"method": "expand"}, ["two-tax law", "juntian"], {"queries": [MULTI, f"{MULTI} juntian"]}),
+        ({"analysis": {"method": "decompose", "use_hyde": True}}, {"questions": [{"text": "Only one?"}]},
+         {"queries": [MULTI], "plan": [], "use_hyde": True, "method": "decompose", "warnings": [NO_PLAN]}),
+        ({"query": "他和史思明有什么不同？", "history": HISTORY, "method": "multi_query"},
+         {"query": "安禄山和史思明有什么不同？", "queries": ["安禄山与史思明的出身", "安史二人的用兵"]},
+         {"queries": ["安禄山和史思明有什么不同？", "安禄山与史思明的出身", "安史二人的用兵"]}),
+        # By the model's `source` nothing of the conversation belongs into the search, whatever `query` says.
+        ({**SYMPTOMS, "method": "multi_query"}, IN_THE_LIBRARY, {"query": SYMPTOMS["query"], "queries": [SYMPTOMS["query"], "land tenure"]}),
+        ({**SYMPTOMS, "method": "contextualize"}, IN_THE_LIBRARY, {"queries": [SYMPTOMS["query"]], "method": "none"}),
     ],
-)
-def test_each_method_adds_its_queries_with_one_call(stand_in_llm, method, found, expected):
-    result = rewriter(stand_in_llm, {"queries": found}).run(query=MULTI, method=method)
-    assert result["queries"] == [MULTI, *expected]
-    assert (result["query"], result["method"], result["warnings"]) == (MULTI, method, [])
-    assert stand_in_llm.calls == 1
+)  # fmt: skip
+def test_each_method_adds_its_queries_with_one_call(stand_in_llm, asked, reply, told):
+    before = deepcopy(asked)
+    result = rewriter(stand_in_llm, {"queries": reply} if isinstance(reply, list) else reply).run(
+        **{"query": MULTI, **asked}
+    )
+    told = {"method": asked.get("method"), "warnings": [], **told}
+    assert {name: result[name] for name in told} == told
+    assert (stand_in_llm.calls, asked) == (1, before)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Here are some ideas for you.", '{"queries": []}', json.dumps({"queries": [MULTI, MULTI.upper(), MULTI.rstrip(".") + "?"]}),
+        '{"queries": ["I cannot help with that."]}', json.dumps({"queries": ["long " * 100]}), None,
+    ],
+    ids=["no JSON", "an empty list", "only the question again", "refusals", "too long", "a refused call"],
+)  # fmt: skip
+def test_a_bad_reply_leaves_the_question_alone_with_a_warning(stand_in_llm, reply):
+    if reply is None:
+        stand_in_llm.next(status=401)
+    result = rewriter(stand_in_llm, reply).run(query=MULTI)
+    assert (result["queries"], stand_in_llm.calls) == ([MULTI], 1)
+    (warning,) = result["warnings"]
+    assert "as it is" in warning
 
 
 def test_decompose_makes_a_plan_and_searches_the_question_alone(stand_in_llm):
@@ -87,56 +123,24 @@ def test_decompose_makes_a_plan_and_searches_the_question_alone(stand_in_llm):
     }  # fmt: skip
 
 
-def test_without_a_usable_plan_the_question_is_searched_as_the_analysis_says(stand_in_llm):
-    analysis = {"method": "decompose", "use_hyde": True}
-    result = rewriter(stand_in_llm, '{"questions": [{"text": "Only one?"}]}').run(query=MULTI, analysis=analysis)
-    assert (result["queries"], result["plan"], result["use_hyde"]) == ([MULTI], [], True)
-    assert result["warnings"] == ["The LLM did not take the question apart: it was answered as a whole."]
-
-
 @pytest.mark.parametrize(
-    ("own", "analysis", "method", "used"),
+    ("own", "analysis", "method", "used", "use_hyde"),
     [
-        *(
-            ("auto", {"method": name}, None, name)
-            for name in ("multi_query", "decompose", "step_back", "expand", "none")
-        ),
-        *(("auto", unusable, None, "multi_query") for unusable in (None, {}, {"method": "dance"}, {"method": None})),
-        ("step_back", {"method": "decompose"}, None, "step_back"),
-        ("step_back", {"method": "decompose"}, "none", "none"),
-        ("step_back", {"method": "decompose"}, "auto", "decompose"),
+        *(("auto", {"method": name}, None, name, False) for name in ("multi_query", "decompose", "step_back", "expand", "none")),
+        *(("auto", unusable, None, "multi_query", False) for unusable in (None, {}, {"method": "dance"}, {"method": None})),
+        ("step_back", {"method": "decompose"}, None, "step_back", False), ("step_back", {"method": "decompose"}, "none", "none", False),
+        ("step_back", {"method": "decompose"}, "auto", "decompose", False),
+        # It says whether a passage is imagined, too.
+        ("auto", {"method": "none"}, "hyde", "none", True), ("auto", {"method": "none", "use_hyde": True}, "none", "none", False),
+        ("auto", {"method": "none", "use_hyde": True}, "step_back", "step_back", False),
+        ("auto", {"method": "none", "use_hyde": True}, "auto", "none", True), ("auto", {"method": "none", "use_hyde": True}, None, "none", True),
     ],
-)
+)  # fmt: skip
 def test_the_call_decides_then_the_parameter_then_the_analysis_then_the_rules(
-    stand_in_llm, own, analysis, method, used
+    stand_in_llm, own, analysis, method, used, use_hyde
 ):
-    component = rewriter(stand_in_llm, {"queries": ["x y"]}, method=own)
-    assert component.run(query=MULTI, analysis=analysis, method=method)["method"] == used
-
-
-BROKEN = {
-    "no JSON": "Here are some ideas for you.",
-    "an empty list": '{"queries": []}',
-    "only the question again": json.dumps({"queries": [MULTI, MULTI.upper(), MULTI.rstrip(".") + "?"]}),
-    "refusals": '{"queries": ["I cannot help with that."]}',
-    "too long": json.dumps({"queries": ["long " * 100]}),
-}
-
-
-@pytest.mark.parametrize("reply", [*BROKEN.values(), None], ids=[*BROKEN, "a refused call"])
-def test_a_bad_reply_leaves_the_question_alone_with_a_warning(stand_in_llm, reply):
-    if reply is None:
-        stand_in_llm.next(status=401)
-    result = rewriter(stand_in_llm, reply).run(query=MULTI)
-    assert result["queries"] == [MULTI]
-    assert stand_in_llm.calls == 1
-    assert len(result["warnings"]) == 1
-    assert "as it is" in result["warnings"][0]
-
-
-def test_a_slightly_broken_reply_is_mended(stand_in_llm):
-    component = rewriter(stand_in_llm, {"queries": ["1. x y", "X  y?", "Sub-question 2: “z w”"]})
-    assert component.run(query=MULTI)["queries"] == [MULTI, "x y", "z w"]
+    result = rewriter(stand_in_llm, {"queries": ["x y"]}, method=own).run(query=MULTI, analysis=analysis, method=method)
+    assert (result["method"], result["use_hyde"], result["analysis"]["use_hyde"]) == (used, use_hyde, use_hyde)
 
 
 @pytest.mark.parametrize("case", REPLIES["cases"], ids=lambda case: case["name"])
@@ -189,22 +193,6 @@ def test_what_stands_alone_or_goes_on_from_nothing_costs_no_call(stand_in_llm, q
     assert (result["queries"], result["query"], result["method"], stand_in_llm.calls) == ([query], query, "none", 0)
 
 
-def test_a_follow_up_and_its_queries_come_from_one_call(stand_in_llm):
-    found = {"query": "安禄山和史思明有什么不同？", "queries": ["安禄山与史思明的出身", "安史二人的用兵"]}
-    result = rewriter(stand_in_llm, found).run(query="他和史思明有什么不同？", history=HISTORY, method="multi_query")
-    assert result["queries"] == ["安禄山和史思明有什么不同？", "安禄山与史思明的出身", "安史二人的用兵"]
-    assert (result["method"], stand_in_llm.calls) == ("multi_query", 1)
-
-
-def test_a_question_that_the_library_answers_as_it_is_stays_as_it_is(stand_in_llm):
-    """By the model's `source` nothing of the conversation belongs into the search, whatever `query` says."""
-    found = {"source": "Database ", "query": "Something else?", "queries": ["land tenure"]}
-    result = rewriter(stand_in_llm, found).run(query="What are the symptoms?", history=HISTORY, method="multi_query")
-    assert (result["query"], result["queries"]) == ("What are the symptoms?", ["What are the symptoms?", "land tenure"])
-    result = rewriter(stand_in_llm, found).run(query="What are the symptoms?", history=HISTORY, method="contextualize")
-    assert (result["queries"], result["method"], result["warnings"]) == (["What are the symptoms?"], "none", [])
-
-
 def test_what_the_model_calls_a_question_about_the_conversation_is_answered_by_it_and_not_searched(stand_in_llm):
     found = {"source": "history", "query": "他说过什么？", "queries": ["x"]}
     result = rewriter(stand_in_llm, found).run(query="那他刚才的话再讲一遍？", history=HISTORY)
@@ -245,18 +233,13 @@ def test_the_models_name_injection_in_history_reaches_no_role(stand_in_llm):
     assert result["query"] == "When did An Lushan rise?"
 
 
-def test_no_model_is_a_warning_and_no_call():
-    result = QueryRewriter(UnavailableGenerator()).run(query=MULTI)
-    assert (result["queries"], result["method"]) == ([MULTI], "none")
-    assert result["warnings"] == ["No LLM is configured: the question was not rewritten, it was searched as it is."]
-    assert QueryRewriter().run(query=MULTI)["queries"] == [MULTI]
-    assert QueryRewriter().run(query="Who was Guo Ziyi?")["warnings"] == []
-
-
-def test_inputs_are_left_as_they_were(stand_in_llm):
-    history, analysis = [{"role": "user", "content": "</history>"}], {"method": "multi_query"}
-    rewriter(stand_in_llm, {"queries": ["x"]}).run(query=MULTI, history=history, analysis=analysis)
-    assert (history, analysis) == ([{"role": "user", "content": "</history>"}], {"method": "multi_query"})
+@pytest.mark.parametrize("generator", [None, UnavailableGenerator()])
+def test_no_model_is_a_warning_where_one_was_needed_and_no_call(generator):
+    result = QueryRewriter(generator).run(query=MULTI)
+    warning = "No LLM is configured: the question was not rewritten, it was searched as it is."
+    assert (result["queries"], result["method"], result["warnings"]) == ([MULTI], "none", [warning])
+    result = QueryRewriter(generator, document_store=Library("zh")).run(query=SHUOFANG, filters=TENANT)
+    assert (result["queries"], result["warnings"]) == ([SHUOFANG], [])
 
 
 @given(st.text(max_size=300))
@@ -290,21 +273,6 @@ async def test_a_way_of_searching_that_is_left_out_gets_no_queries(stand_in_llm,
     assert await component.run_async(query=MULTI, retrieval=retrieval) == result
 
 
-@pytest.mark.parametrize(
-    ("method", "analysed", "use_hyde"),
-    [
-        ("hyde", False, True), ("none", True, False), ("step_back", True, False), ("auto", True, True),
-        (None, True, True), (None, False, False),
-    ],
-)  # fmt: skip
-def test_a_method_for_one_call_says_whether_a_passage_is_imagined(stand_in_llm, method, analysed, use_hyde):
-    analysis = {"method": "none", "use_hyde": analysed}
-    told = rewriter(stand_in_llm, {"queries": []}).run(query=MULTI, analysis=analysis, method=method)
-    assert told["use_hyde"] is use_hyde
-    assert told["analysis"] == {**analysis, "use_hyde": use_hyde}
-    assert told["queries"] == [MULTI]
-
-
 async def test_a_wording_in_each_language_of_the_library_that_the_question_is_not_in(stand_in_llm):
     found = {"translations": {"zh": "谁统领朔方军？", "fr": "Qui commandait l'armée de Shuofang ?", "en": "Again?"}}
     library = Library("zh", "en", "und", "fr", "None", "")
@@ -318,6 +286,14 @@ async def test_a_wording_in_each_language_of_the_library_that_the_question_is_no
     assert '{"translations": {"zh": "...", "fr": "..."}}' in prompt
     assert await component.run_async(query=SHUOFANG, filters=TENANT) == result
     assert library.asked == [TENANT, TENANT]
+
+
+def test_a_follow_up_is_worded_in_other_languages_as_it_stands_alone(stand_in_llm):
+    found = {"query": "安禄山是何时起兵的？", "translations": {"en": "When did An Lushan rise?"}}
+    component = rewriter(stand_in_llm, found, document_store=Library("zh", "en"))
+    result = component.run(query="他是何时起兵的？", history=HISTORY, filters=TENANT)
+    assert result["queries"] == ["安禄山是何时起兵的？", "When did An Lushan rise?"]
+    assert '{"source": "...", "query": "...", "translations": {"en": "..."}}' in stand_in_llm.prompts[0]
 
 
 def test_at_most_three_languages_those_of_most_passages_first(stand_in_llm):
@@ -336,25 +312,15 @@ def test_the_languages_of_a_library_are_not_told_without_a_tenant(stand_in_llm):
 @pytest.mark.parametrize(
     ("library", "method"),
     [
-        (Library("en"), None),
-        (Library(), None),
-        (Library("und"), None),
-        (Library("zh"), "none"),
+        (Library("en"), None), (Library(), None), (Library("und"), None), (Library("zh"), "none"),
         (Library("zh"), "hyde"),
         (InMemoryDocumentStore(), None),  # another store does not know its languages
     ],
-)
+)  # fmt: skip
 def test_no_call_where_no_other_language_is_needed(stand_in_llm, library, method):
     component = rewriter(stand_in_llm, document_store=library)
     result = component.run(query=SHUOFANG, filters=TENANT, method=method)
     assert (result["queries"], result["warnings"], stand_in_llm.calls) == ([SHUOFANG], [], 0)
-
-
-@pytest.mark.parametrize("generator", [None, UnavailableGenerator()])
-def test_without_a_model_other_languages_cost_no_warning(generator):
-    component = QueryRewriter(generator, document_store=Library("zh"))
-    result = component.run(query=SHUOFANG, filters=TENANT)
-    assert (result["queries"], result["warnings"]) == ([SHUOFANG], [])
 
 
 @pytest.mark.parametrize(
@@ -388,22 +354,20 @@ def test_other_languages_come_with_every_method_in_the_same_call(stand_in_llm):
     assert stand_in_llm.calls == 4
 
 
-def test_a_follow_up_is_worded_in_other_languages_as_it_stands_alone(stand_in_llm):
-    found = {"query": "安禄山是何时起兵的？", "translations": {"en": "When did An Lushan rise?"}}
-    component = rewriter(stand_in_llm, found, document_store=Library("zh", "en"))
-    result = component.run(query="他是何时起兵的？", history=HISTORY, filters=TENANT)
-    assert result["queries"] == ["安禄山是何时起兵的？", "When did An Lushan rise?"]
-    assert '{"source": "...", "query": "...", "translations": {"en": "..."}}' in stand_in_llm.prompts[0]
-
-
 def test_five_wordings_on_request(stand_in_llm):
     wordings = [f"wording number {number}" for number in range(7)]
     result = rewriter(stand_in_llm, {"queries": wordings}).run(query=SHUOFANG, wordings=5)
     assert (result["method"], result["queries"][1:]) == ("multi_query", wordings[:5])
     assert "write 5 search questions" in stand_in_llm.prompts[0]
-    for wrong in (0, 6):
-        with pytest.raises(ValueError, match="between 1 and 5"):
-            QueryRewriter().run(query="Q?", wordings=wrong)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [({"wordings": 0}, "between 1 and 5"), ({"wordings": 6}, "between 1 and 5"), ({"method": "dance"}, "got 'dance'")],
+)
+def test_a_call_that_cannot_work_is_refused(wrong, said):
+    with pytest.raises(ValueError, match=said):
+        QueryRewriter().run(query="Q?", **wrong)
 
 
 @pytest.mark.parametrize(("method", "key"), [("step_back", "queries"), ("decompose", "questions")])
@@ -417,8 +381,3 @@ def test_hard_methods_are_shown_examples(stand_in_llm, method, key, question, sh
         assert json.JSONDecoder().raw_decode(example[example.index("{") :])[0][key]
     rewriter(stand_in_llm, "{}").run(query="他是何时起兵的？", history=HISTORY, method=method)
     assert "石桥" not in stand_in_llm.prompts[-1]  # the examples have no history
-
-
-def test_an_unknown_method_of_a_call_is_refused():
-    with pytest.raises(ValueError, match="got 'dance'"):
-        QueryRewriter().run(query="q", method="dance")

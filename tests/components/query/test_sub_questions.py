@@ -19,44 +19,37 @@ def read(*entries):
     return read_plan(json.dumps({"questions": list(entries)}), WHOLE)
 
 
-def test_a_plan_is_read_with_its_needs():
-    plan = read({"text": "Who took Caizhou?", "needs": []}, {"text": "Who was the father of {1}?", "needs": [1]})
-    assert plan == [part(1, "Who took Caizhou?"), part(2, "Who was the father of {1}?", (1,))]
-
-
-def test_a_placeholder_is_a_need_and_needs_of_what_is_not_there_are_dropped():
-    plan = read({"text": "Who took Caizhou?", "needs": [1, 7, "x", True]}, {"text": "When did {1} and {9} die?"})
-    assert plan == [part(1, "Who took Caizhou?"), part(2, "When did {1} and  die?", (1,))]
-
-
-def test_what_is_left_out_moves_the_numbers_of_those_behind():
-    twice = [{"text": WHOLE.upper()}, {"text": "Who took Caizhou?"}, {"text": "who took caizhou"}]
-    plan = read(*twice, {"text": "Who was the father of {2}?", "needs": [2]})
-    assert plan == [part(1, "Who took Caizhou?"), part(2, "Who was the father of {1}?", (1,))]
+@pytest.mark.parametrize(
+    ("entries", "plan"),
+    [
+        ([{"text": "Who took Caizhou?", "needs": []}, {"text": "Who was the father of {1}?", "needs": [1]}],
+         [part(1, "Who took Caizhou?"), part(2, "Who was the father of {1}?", (1,))]),
+        # A placeholder is a need, and needs of what is not there are dropped.
+        ([{"text": "Who took Caizhou?", "needs": [1, 7, "x", True]}, {"text": "When did {1} and {9} die?"}],
+         [part(1, "Who took Caizhou?"), part(2, "When did {1} and  die?", (1,))]),
+        # What is left out moves the numbers of those behind.
+        ([{"text": WHOLE.upper()}, {"text": "Who took Caizhou?"}, {"text": "who took caizhou"}, {"text": "Who was the father of {2}?", "needs": [2]}],
+         [part(1, "Who took Caizhou?"), part(2, "Who was the father of {1}?", (1,))]),
+        # A part needs only earlier ones, so that there is no circle.
+        ([{"text": "Who is {2}?", "needs": [2]}, {"text": "Where is {1}?", "needs": [1, 2]}], [part(1, "Who is {2}?"), part(2, "Where is {1}?", (1,))]),
+        # More than four are cut.
+        ([{"text": f"What is the {word}?"} for word in "abcdef"], [part(at, f"What is the {word}?") for at, word in enumerate("abcd", 1)]),
+    ],
+)  # fmt: skip
+def test_a_plan_is_read_with_its_needs(entries, plan):
+    assert read(*entries) == plan
 
 
 @pytest.mark.parametrize(
-    "reply",
-    ["", "no", "[1, 2]", '{"questions": "Who?"}', '{"questions": []}', '{"questions": [{"text": "Who?"}]}'],
+    "reply", ["", "no", "[1, 2]", '{"questions": "Who?"}', '{"questions": []}', '{"questions": [{"text": "Who?"}]}']
 )
 def test_fewer_than_two_parts_are_no_plan(reply):
     assert read_plan(reply, WHOLE) == []
 
 
-def test_more_than_four_are_cut():
-    texts = [f"What is the {word}?" for word in "abcdef"]
-    assert [sub["text"] for sub in read(*({"text": text} for text in texts))] == texts[:4]
-
-
 def test_levels_stand_side_by_side_after_what_they_need():
     plan = [part(1, "a"), part(2, "b", (1,)), part(3, "c"), part(4, "d", (2, 3))]
     assert [[sub["number"] for sub in level] for level in levels(plan)] == [[1, 3], [2], [4]]
-
-
-def test_a_part_needs_only_earlier_ones_so_that_there_is_no_circle():
-    plan = read({"text": "Who is {2}?", "needs": [2]}, {"text": "Where is {1}?", "needs": [1, 2]})
-    assert plan == [part(1, "Who is {2}?"), part(2, "Where is {1}?", (1,))]
-    assert filled(plan[0]["text"], plan, {}) == "Who is (Where is)?"
 
 
 def test_a_placeholder_gets_the_answer_or_else_what_was_asked():

@@ -20,19 +20,14 @@ def test_years_of_a_filter(text, years):
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("763..755", "it runs backwards, from 763 to 755"),
-        ("天宝十四载..763", "its ends are of two calendars"),
+        ("763..755", "it runs backwards, from 763 to 755"), ("天宝十四载..763", "its ends are of two calendars"),
         ("天宝十六载", "天寶 has 15 years and no year 16"),
         ("建元元年", "`建元元年` may be 140 BC, 343, 479; write the dynasty before it"),
-        ("-139", "`-139` may be two different years"),
-        ("1900-02-30", "February 1900 has no day 30"),
-        ("0", "there is no year 0"),
-        ("755..760..763", "it is not a year or two"),
-        ("755..", "it is not a year or two"),
-        ("yesterday", "`yesterday` is not one date"),
-        ("", "it is not a year or two"),
+        ("-139", "`-139` may be two different years"), ("1900-02-30", "February 1900 has no day 30"),
+        ("0", "there is no year 0"), ("755..760..763", "it is not a year or two"), ("755..", "it is not a year or two"),
+        ("yesterday", "`yesterday` is not one date"), ("", "it is not a year or two"),
     ],
-)
+)  # fmt: skip
 def test_what_is_no_time_is_refused_with_its_fault(text, fault):
     with pytest.raises(RefusedError) as error:
         years_between(text)
@@ -54,68 +49,30 @@ def test_pairs_tell_one_reign_date_from_another_where_nothing_else_is_asked():
     assert date_weights(read_question("What happened in 755?").times) == {}
 
 
-ALONE = """
-《资治通鉴·齐纪》在建元元年正月记载了什么？
-天宝十四载发生了什么事？
-What happened in the year 755?
-《资治通鉴》在晋世祖武皇帝泰始二年二月记载了什么？
-晋世祖武皇帝泰始二年二月发生了什么？
-晋武帝泰始二年二月有哪些大事？
-泰始二年二月，史书写了些什么？
-《资治通鉴》泰始二年二月有何记载？
-请告诉我泰始二年二月的事。
-泰始二年二月都发生过哪些事情？
-关于泰始二年二月，书中有什么内容？
-书里在泰始二年二月这一条下写了什么？
-晋泰始二年二月有什么事？
-泰始二年二月条
-泰始二年二月的记录
-泰始二年二月
-泰始二年二月？
-唐玄宗天宝十四载十一月发生了什么大事？
-公元755年发生了什么？
-755年11月有哪些重要事件？
-What happened in 755?
-What does the chronicle record for 755?
-Which events does the book report for the year 755?
-What took place in November 755?
-Tell me what happened in 755.
-What is said about the year 755?
-What does the Zizhi Tongjian say about 755?
-Which entries fall in 泰始二年二月?
-唐高祖神尧大圣大光孝皇帝武德元年五月记载了什么？
-汉世宗孝武皇帝建元元年发生了什么？
-清圣祖仁皇帝康熙六年有何记载？
-在泰始二年的二月，史官记下了哪些事？
-泰始二年二月所记何事？
-那本书说泰始二年二月怎么了？
-哪些事情发生在泰始二年二月？
-What was going on in 755?
-In 755, what happened?
-東晉孝武帝太元八年十月，史書記載了哪些事？
-《通鑑》怎樣記述太元八年十月？
-""".strip().splitlines()
-WITH_SUBJECT = """
-泰始二年二月安禄山做了什么？
-Who was emperor in 755?
-天宝十四载十一月谁起兵？
-755年洛阳发生了什么？
-天宝十四载长安有多少人？
-What did Guo Ziyi do in 755?
-What happened to Yang Guozhong in 756?
-What happened at Tongguan in 756?
-Which battles took place in 755?
-贞观三年玄奘去了哪里？
-贞观三年有哪些日食？
-What did the emperor say in 755?
-建中四年朝廷发生了什么变化？
-How did the war begin in 755?
-元和十四年的佛骨事件是怎么回事？
-How many books were burnt in 1258?
-贞元二年谁写了这本书？
-What was the main source of revenue in 780?
-泰始二年二月，司马炎下诏的内容是什么？
-""".strip().splitlines()
+ALONE = [
+    "《资治通鉴·齐纪》在建元元年正月记载了什么？", "天宝十四载发生了什么事？", "What happened in the year 755?",
+    "《资治通鉴》在晋世祖武皇帝泰始二年二月记载了什么？", "晋世祖武皇帝泰始二年二月发生了什么？",
+    "晋武帝泰始二年二月有哪些大事？", "泰始二年二月，史书写了些什么？", "《资治通鉴》泰始二年二月有何记载？",
+    "请告诉我泰始二年二月的事。", "泰始二年二月都发生过哪些事情？", "关于泰始二年二月，书中有什么内容？",
+    "书里在泰始二年二月这一条下写了什么？", "晋泰始二年二月有什么事？", "泰始二年二月条", "泰始二年二月的记录",
+    "泰始二年二月", "泰始二年二月？", "唐玄宗天宝十四载十一月发生了什么大事？", "公元755年发生了什么？",
+    "755年11月有哪些重要事件？", "What happened in 755?", "What does the chronicle record for 755?",
+    "Which events does the book report for the year 755?", "What took place in November 755?",
+    "Tell me what happened in 755.", "What is said about the year 755?", "What does the Zizhi Tongjian say about 755?",
+    "Which entries fall in 泰始二年二月?", "唐高祖神尧大圣大光孝皇帝武德元年五月记载了什么？",
+    "汉世宗孝武皇帝建元元年发生了什么？", "清圣祖仁皇帝康熙六年有何记载？", "在泰始二年的二月，史官记下了哪些事？",
+    "泰始二年二月所记何事？", "那本书说泰始二年二月怎么了？", "哪些事情发生在泰始二年二月？",
+    "What was going on in 755?", "In 755, what happened?", "東晉孝武帝太元八年十月，史書記載了哪些事？",
+    "《通鑑》怎樣記述太元八年十月？",
+]  # fmt: skip
+WITH_SUBJECT = [
+    "泰始二年二月安禄山做了什么？", "Who was emperor in 755?", "天宝十四载十一月谁起兵？", "755年洛阳发生了什么？",
+    "天宝十四载长安有多少人？", "What did Guo Ziyi do in 755?", "What happened to Yang Guozhong in 756?",
+    "What happened at Tongguan in 756?", "Which battles took place in 755?", "贞观三年玄奘去了哪里？",
+    "贞观三年有哪些日食？", "What did the emperor say in 755?", "建中四年朝廷发生了什么变化？",
+    "How did the war begin in 755?", "元和十四年的佛骨事件是怎么回事？", "How many books were burnt in 1258?",
+    "贞元二年谁写了这本书？", "What was the main source of revenue in 780?", "泰始二年二月，司马炎下诏的内容是什么？",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("question", ALONE)

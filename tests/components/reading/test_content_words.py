@@ -11,13 +11,11 @@ def words(sentence, **options):
     return [word.text for word in content_words(sentence, **options)]
 
 
-def test_numbers_and_words_of_grammar_tell_nothing():
+def test_numbers_with_what_they_count_names_and_words_of_grammar_tell_nothing():
     assert words("In 755 he was of them.") == []
     assert words("3,000 horses") == ["hors"]
-
-
-def test_names_may_be_left_out():
     assert words("An Lushan burned Luoyang", names=False) == ["burn"]
+    assert without_quantities("他有三只眼") == "他有  眼"
 
 
 def test_a_word_is_said_in_translation():
@@ -29,10 +27,6 @@ def test_characters_in_common_count_for_their_share():
     (word,) = content_words("烧毁")
     assert word.said_by(frozenset(terms("焚烧"))) == 0.0
     assert word.said_by(frozenset(terms("焚烧")), by_characters=0.2) == 0.1
-
-
-def test_what_is_counted_goes_with_its_number():
-    assert without_quantities("他有三只眼") == "他有  眼"
 
 
 @given(st.text())

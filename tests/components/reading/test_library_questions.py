@@ -75,18 +75,15 @@ def test_a_chapter_may_be_named_by_its_heading(question, name):
         ("What is section A.3 about?", "A.3 What types of anarchism are there?", "level"),
         ("What is section a.3 about?", "Section A.3: Types", "level"),
         ("What is section A.3 about?", "A.3.2 Are there different types?", ""),
-        ("What is section A.3 about?", "A.31 Others", ""),
-        ("第1.6节讲什么？", "1.6. 发布周期", "level"),
-        ("第1.6节讲什么？", "1.6.5. 旧稳定版", ""),
-        ("第1.6节讲什么？", "第1.6节 发布周期", "level"),
+        ("What is section A.3 about?", "A.31 Others", ""), ("第1.6节讲什么？", "1.6. 发布周期", "level"),
+        ("第1.6节讲什么？", "1.6.5. 旧稳定版", ""), ("第1.6节讲什么？", "第1.6节 发布周期", "level"),
         ("《案例呈现》这一章讲了什么？", "第 2 章 案例呈現", "level"),
         ("《案例呈现》这一章讲了什么？", "第 2 章 案例", ""),
         ('What is the chapter "The Inn" about?', "Chapter 3. The Inn", "level"),
         ("What is the introduction about?", "Introduction: before the rising", "level"),
-        ("序讲了什么？", "序", "level"),
-        ("序讲了什么？", "程序", ""),
+        ("序讲了什么？", "序", "level"), ("序讲了什么？", "程序", ""),
     ],
-)
+)  # fmt: skip
 def test_a_named_chapter_has_its_name_in_its_heading(question, heading, how):
     assert asked_chapter(question).heads(heading) == how
 
@@ -140,15 +137,11 @@ def test_a_book_is_meant_by_a_part_of_its_title():
 @pytest.mark.parametrize(
     ("question", "title"),
     [
-        ("Who wrote Moby-Dick?", "Moby-Dick"),
-        ("who is the author of the waste land", "The Waste Land"),
-        ("Please, who was the writer of “Walden”?", "Walden"),
-        ("旧唐书的作者是谁？", "旧唐书（选卷）"),
-        ("请问《舊唐書》是谁写的？", "旧唐书"),
-        ("谁写了《荒原》？", "荒原"),
-        ("Who wrote Emma?", "Emma: A Novel"),
+        ("Who wrote Moby-Dick?", "Moby-Dick"), ("who is the author of the waste land", "The Waste Land"),
+        ("Please, who was the writer of “Walden”?", "Walden"), ("旧唐书的作者是谁？", "旧唐书（选卷）"),
+        ("请问《舊唐書》是谁写的？", "旧唐书"), ("谁写了《荒原》？", "荒原"), ("Who wrote Emma?", "Emma: A Novel"),
     ],
-)
+)  # fmt: skip
 def test_a_question_who_wrote_a_work_names_it_as_its_title_does(question, title):
     assert is_titled(title, asked_work(question))
     assert not is_titled("Another", asked_work(question))

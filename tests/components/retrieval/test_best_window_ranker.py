@@ -23,9 +23,7 @@ def tiny_model(tmp_path_factory):
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]",
-        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
-        special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
     PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]",
@@ -111,28 +109,15 @@ def test_windows_go_to_the_model_sorted_by_length():
     assert [len(batch) for batch in model.batches] == [4, 3]
 
 
-def test_equal_scores_keep_the_order_they_came_in():
-    passages = [passage("b", "iron"), passage("a", "silk"), passage("c", "salt")]
+def test_equal_scores_keep_the_order_they_came_in_and_inputs_are_not_changed():
+    passages = [passage("b", "iron", 0.25), passage("a", "silk"), passage("c", "salt")]
     result = ranker().run("salt", passages)
     assert names(result) == ["c", "b", "a"]
     assert (result["documents"][0].score, result["documents"][0].meta["ranked_by"]) == (1.0, "cross_encoder")
-
-
-def test_no_passages_are_no_case_for_the_model():
+    assert (passages[0].score, passages[0].meta) == (0.25, {})
+    assert names(ranker(top_k=2).run("salt", passages, top_k=1)) == ["c"]
     model = Counting()
-    assert ranker(model).run("salt", []) == {"documents": [], "warnings": []}
-    assert model.batches == []
-
-
-def test_top_k_of_the_call_overrides_that_of_the_pipeline():
-    passages = [passage("a", "iron"), passage("b", "salt")]
-    assert names(ranker(top_k=2).run("salt", passages, top_k=1)) == ["b"]
-
-
-def test_inputs_are_not_changed():
-    given = passage("a", "salt", 0.25)
-    ranker().run("salt", [given])
-    assert given.score == 0.25
+    assert (ranker(model).run("salt", []), model.batches) == ({"documents": [], "warnings": []}, [])
 
 
 @pytest.mark.parametrize("text", ["", "   ", "。", "字" * 5000, "x" * 5000])

@@ -9,13 +9,9 @@ from shiguan.tenants import during, of_tenant
 
 TENANT = of_tenant("t")
 RECORDS = [
-    "【齐纪 建元元年正月（甲辰）】\n以萧嶷为都督。",
-    "府州仪物，务存俭约。",
-    "二月，丙子，友卒。",
-    "三月，癸卯，宋帝禅位。",
-    "二年春正月戊戌朔，大赦。",
-    "二月，丁卯，魏人攻。",
-]
+    "【齐纪 建元元年正月（甲辰）】\n以萧嶷为都督。", "府州仪物，务存俭约。", "二月，丙子，友卒。",
+    "三月，癸卯，宋帝禅位。", "二年春正月戊戌朔，大赦。", "二月，丁卯，魏人攻。",
+]  # fmt: skip
 
 
 @pytest.fixture
@@ -49,11 +45,8 @@ def test_all_that_a_month_has_comes_first_where_nothing_else_is_asked(store):
     # The second record has no date of its own and no word of the question.
     assert _texts(store, documents) == [RECORDS[0], RECORDS[1], RECORDS[4]]
     assert [document.score for document in documents] == [8.0, 5.0, 5.0]
-
-
-def test_a_question_in_western_years_finds_years_of_reigns(store):
-    documents = prefer_dates("What happened in the year 480?", [], store, TENANT)
-    assert _texts(store, documents) == RECORDS[4:]
+    # A question in western years finds years of reigns.
+    assert _texts(store, prefer_dates("What happened in the year 480?", [], store, TENANT)) == RECORDS[4:]
 
 
 def test_beside_a_subject_a_time_that_words_do_not_say_is_worth_a_quarter(store):
@@ -68,9 +61,6 @@ def test_without_a_time_or_with_one_that_does_not_exist_nothing_changes(store):
     joined = _found(store, (RECORDS[3], 4.0), (RECORDS[5], 3.0))
     assert prefer_dates("魏人攻何处？", joined, store, TENANT) == joined
     assert prefer_dates("天宝十六载记载了什么？", joined, store, TENANT) == joined
-
-
-def test_passages_without_times_stay_as_they_are():
     joined = [Document(id="a", content="x", score=2.0), Document(id="b", content="y", score=1.0)]
     assert prefer_dates("What happened in 755?", joined, InMemoryDocumentStore(), TENANT) == joined
 

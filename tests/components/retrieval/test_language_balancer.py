@@ -40,19 +40,12 @@ def write(store, **texts):
     store.write_documents([Document(id=name, content=text, meta=metas[name[0]]) for name, text in texts.items()])
 
 
-def test_without_evidence_nothing_changes():
-    assert scores() == {"a": 2.0, "x": 1.0, "b": 0.5}
-    assert scores(nearest=[hit("a", 0.0, "en")]) == {"a": 2.0, "x": 1.0, "b": 0.5}
-
-
 def test_a_language_farther_away_counts_less_by_the_fourth_power():
+    assert scores() == scores(nearest=[hit("a", 0.0, "en")]) == {"a": 2.0, "x": 1.0, "b": 0.5}
     nearest = [hit("x", 0.9, "zh"), hit("y", 0.8, "zh"), hit("a", 0.45, "en")]
     assert scores(nearest=nearest) == pytest.approx({"x": 1.0, "a": 2 / 16, "b": 0.5 / 16})
     assert list(scores(nearest=nearest)) == ["x", "a", "b"]
-
-
-def test_a_language_that_nearest_does_not_have_counts_whole():
-    assert scores(nearest=[hit("a", 0.9, "en")])["x"] == 1.0
+    assert scores(nearest=[hit("a", 0.9, "en")])["x"] == 1.0  # of a language that is not there, all
 
 
 @pytest.mark.parametrize(
@@ -70,20 +63,18 @@ def test_a_language_counts_less_that_lacks_words_of_the_question(bilingual, quer
     assert scores(query, bilingual) == pytest.approx({"a": 2 * en, "x": zh, "b": 0.5 * en})
 
 
-def test_words_are_known_in_translation(bilingual):
+def test_words_are_known_in_translation_and_a_library_of_one_language_has_nothing_to_weigh(bilingual):
     lacking = 0.8 - covered(question_weights("捕鲸船"), {"鲸", "船"})
     assert scores("捕鲸船", bilingual)["x"] == pytest.approx(math.exp(-lacking / 0.3))
+    bilingual.unscoped().delete_documents(["z"])
+    assert scores("Nanhai", bilingual)["a"] == 2.0
 
 
 def test_a_name_is_known_in_each_language_that_has_it_whichever_has_the_best_passage(bilingual):
     write(bilingual, z2="Nantucket Nantucket 港")
     assert scores("Nantucket", bilingual)["a"] == 2.0
+    assert [document.score for document in FOUND] == [2.0, 1.0, 0.5]  # which came in and are not changed
     assert scores("Nanhai Nantucket", bilingual)["a"] == pytest.approx(2 * math.exp(-1))
-
-
-def test_a_library_of_one_language_has_nothing_to_weigh(bilingual):
-    bilingual.unscoped().delete_documents(["z"])
-    assert scores("Nanhai", bilingual)["a"] == 2.0
 
 
 def test_without_a_tenant_nothing_is_looked_up(bilingual):
@@ -98,16 +89,11 @@ def test_within_a_language_the_order_stays_and_nobody_gains(nearest):
     assert all(found[document.id] <= document.score for document in FOUND)
 
 
-def test_what_came_in_is_not_changed(bilingual):
-    scores("Nanhai", bilingual)
-    assert [document.score for document in FOUND] == [2.0, 1.0, 0.5]
-    assert LanguageBalancer(bilingual).run("Who?", documents=[], filters=TENANT) == {"documents": [], "warnings": []}
-
-
 def test_it_says_where_nothing_could_be_found(bilingual):
     other = {**TENANT, "value": "two"}
     [told] = LanguageBalancer(bilingual).run("Who?", documents=[], filters=other)["warnings"]
     assert told.startswith("Nothing was searched: the library is empty")
+    assert LanguageBalancer(bilingual).run("Who?", documents=[], filters=TENANT) == {"documents": [], "warnings": []}
 
 
 def test_it_says_by_which_other_names_the_library_was_searched(bilingual):

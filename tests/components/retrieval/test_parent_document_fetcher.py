@@ -1,3 +1,4 @@
+from copy import deepcopy
 from dataclasses import replace
 
 import pytest
@@ -36,8 +37,11 @@ def fetched(store, *children, filters=TENANT, top_k=None, **parameters):
 
 def test_parents_have_the_score_of_their_best_child_and_say_what_matched(store):
     children = [child("c2", "p1", 0.8, 4, 7), child("c3", "p2", 0.7, 8, 9), child("c1", "p2", 0.9)]
+    before = deepcopy(children)
     documents = ParentDocumentFetcher(store).run(documents=children, filters=TENANT)["documents"]
     assert [(document.id, document.score) for document in documents] == [("p2", 0.9), ("p1", 0.8)]
+    assert children == before
+    assert "matches" not in store.filter_documents({"field": "id", "operator": "==", "value": "p1"})[0].meta
     assert documents[0].meta["matches"] == [
         {"child_id": "c1", "start": 0, "end": 3, "score": 0.9},
         {"child_id": "c3", "start": 8, "end": 9, "score": 0.7},
@@ -45,9 +49,13 @@ def test_parents_have_the_score_of_their_best_child_and_say_what_matched(store):
     assert (documents[0].content, documents[0].meta["source"]) == ("The whole of p2.", "p2.txt")
 
 
-def test_many_poor_matches_do_not_outweigh_one_good_one(store):
+def test_which_parents_come_and_in_which_order(store):
+    assert fetched(store) == ([], [])
+    # Many poor matches do not outweigh one good one, and the caller's filters apply to parents too.
     poor = [child(f"c{at}", "p1", 0.8) for at in range(9)]
     assert fetched(store, *poor, child("good", "p2", 0.81))[0] == ["p2", "p1"]
+    filters = {"field": "meta.source", "operator": "==", "value": "p2.txt"}
+    assert fetched(store, child("c1", "p1", 0.9), child("c2", "p2", 0.8), filters=filters)[0] == ["p2"]
 
 
 @pytest.mark.parametrize(("of_the_list", "expected"), [(0.9, 0.45), (0.03, 0.015), (-1.0, -1.5)])
@@ -57,10 +65,6 @@ def test_a_list_of_places_in_a_book_counts_half(store, of_the_list, expected):
     documents = ParentDocumentFetcher(store).run(documents=children, filters=TENANT)["documents"]
     assert [document.id for document in documents] == ["p1", "index"]
     assert documents[1].score == pytest.approx(expected)
-
-
-def test_no_children_give_no_parents_and_no_call(store):
-    assert ParentDocumentFetcher(store).run(documents=[]) == {"documents": [], "warnings": []}
 
 
 def test_a_child_that_does_not_say_where_it_stands_brings_its_parent_all_the_same(store):
@@ -93,21 +97,14 @@ def test_top_k_of_the_call_overrides_that_of_the_pipeline(store):
     ("filters", "why"),
     [
         (TENANT, "1 of 1 passages that matched could not be read from the library; it may be changing right now."),
-        (
-            {"field": "meta.source", "operator": "==", "value": "foreign.txt"},
-            "1 of 1 passages that matched belong to another tenant than what matched in them, and were left out.",
-        ),
+        ({"field": "meta.source", "operator": "==", "value": "foreign.txt"},
+         "1 of 1 passages that matched belong to another tenant than what matched in them, and were left out."),
     ],
-)
+)  # fmt: skip
 def test_a_parent_of_another_tenant_is_never_returned_whatever_the_filters_let_through(store, filters, why):
     found, (warning,) = fetched(store, child("c1", "foreign", 0.9), filters=filters)
     assert found == []
     assert warning.startswith(why)
-
-
-def test_the_callers_filters_apply_to_parents_too(store):
-    filters = {"field": "meta.source", "operator": "==", "value": "p2.txt"}
-    assert fetched(store, child("c1", "p1", 0.9), child("c2", "p2", 0.8), filters=filters)[0] == ["p2"]
 
 
 def test_parents_that_are_gone_are_reported_and_made_up_for_by_the_next(store):
@@ -123,14 +120,6 @@ def test_documents_without_a_parent_stand_for_themselves(store):
     assert fetched(store, flat, child("c1", "p1", 0.9)) == (["flat", "p1"], [])
     # A parent beyond `top_k` is not looked for, and so not missed.
     assert fetched(store, flat, child("c1", "gone", 0.9), top_k=1) == (["flat"], [])
-
-
-def test_inputs_are_not_changed(store):
-    given = child("c1", "p1", 0.9)
-    before = given.to_dict()
-    fetched(store, given)
-    assert given.to_dict() == before
-    assert "matches" not in store.filter_documents({"field": "id", "operator": "==", "value": "p1"})[0].meta
 
 
 def test_a_store_that_keeps_tenants_apart_is_never_read_without_filters(tmp_path):

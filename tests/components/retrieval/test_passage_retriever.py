@@ -97,15 +97,6 @@ def test_every_part_searches_under_the_callers_filters(embedded):
         embedded.run("salt monopoly")
 
 
-def test_it_says_by_which_other_names_was_searched(embedded):
-    meta = {"tenant_id": "a", "language": "en", "parent_id": "salt-a"}
-    embedded.bm25_retriever.document_store.write_documents(
-        [Document(content="Diwu Qi (pen name Yugui) sold salt.", meta=meta)]
-    )
-    found = embedded.run("Who was Yugui?", {"field": "meta.tenant_id", "operator": "==", "value": "a"})
-    assert "Also searched for “Diwu Qi”: the library says that it is another name of “Yugui”." in found["warnings"]
-
-
 @pytest.mark.parametrize("deployment", ["embedded", "elasticsearch_qdrant"])
 def test_the_modes_name_their_own_nodes_as_its_parts(deployment):
     folder = Path(__file__).parents[3] / "pipelines" / deployment

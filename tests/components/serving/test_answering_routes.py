@@ -19,11 +19,9 @@ from shiguan.serving.settings import ServingSettings
 HANGING = Plan(stage="generator", failure=HANG, tokens=2)
 CHAT = {"model": "shiguan-simple", "messages": [{"role": "user", "content": "Who?"}]}
 BODIES = {
-    "/api/v1/rag/query": {"query": "Who?"},
-    "/api/v1/rag/query-stream": {"query": "Who?"},
-    "/api/v1/rag/batch": {"requests": [{"query": "Who?"}]},
-    "/v1/chat/completions": CHAT,
-}
+    "/api/v1/rag/query": {"query": "Who?"}, "/api/v1/rag/query-stream": {"query": "Who?"},
+    "/api/v1/rag/batch": {"requests": [{"query": "Who?"}]}, "/v1/chat/completions": CHAT,
+}  # fmt: skip
 
 
 @pytest.fixture(autouse=True)

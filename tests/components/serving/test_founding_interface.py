@@ -111,18 +111,12 @@ async def test_a_batch_of_texts_has_its_other_fields_in_common(served):
         assert (answer["query"], answer["mode"], len(answer["documents"])) == (body["queries"][index], "advanced", 1)
 
 
-@pytest.mark.parametrize(
-    ("body", "status"),
-    [
-        ({"tenant_id": TENANT}, 422),
-        ({"queries": []}, 422),
-        ({"requests": []}, 422),
-        ({"queries": ["x"] * 51}, 422),
-        ({"queries": ["x"], "requests": [GENERATE]}, 422),
-        ({"requests": [GENERATE], "mode": "advanced"}, 422),
-        ({"requests": [GENERATE, {**GENERATE, "tenant_id": "somebody-else"}]}, 403),
-    ],
-)
+@pytest.mark.parametrize(("body", "status"), [
+    ({"tenant_id": TENANT}, 422), ({"queries": []}, 422), ({"requests": []}, 422), ({"queries": ["x"] * 51}, 422),
+    ({"queries": ["x"], "requests": [GENERATE]}, 422),
+    ({"requests": [GENERATE], "mode": "advanced"}, 422),
+    ({"requests": [GENERATE, {**GENERATE, "tenant_id": "somebody-else"}]}, 403),
+])  # fmt: skip
 async def test_a_batch_that_cannot_be_taken_is_refused_whole(served, llm, body, status):
     assert (await served("/api/v1/rag/batch", body)).status == status
     assert llm.calls == 0
@@ -181,10 +175,15 @@ async def test_sources_and_citations_can_be_left_out(asked):
     assert bare["answer"] == ANSWER
 
 
-async def test_the_lines_of_a_stream_can_be_read_without_the_names_of_its_events(served):
-    told, done = lines(await served("/api/v1/rag/query-stream", GENERATE))
-    assert done == "[DONE]"
+async def test_a_stream_has_named_numbered_events_that_can_be_read_without_their_names_one_terminal_and_done(served):
+    call = await served("/api/v1/rag/query-stream", GENERATE)
+    told, done = lines(call)
+    assert (call.headers["content-type"], done) == ("text/event-stream; charset=utf-8", "[DONE]")
+    assert told[-1]["request_id"] == call.headers["x-request-id"]
     kinds = [one["type"] for one in told]
+    assert [kind for kind in kinds if kind in ("generation_complete", "error")] == ["generation_complete"]
+    heads = [line for line in call.body.decode().splitlines() if line.startswith(("id: ", "event: "))]
+    assert heads == [head for at, kind in enumerate(kinds, 1) for head in (f"id: {at}", f"event: {kind}")]
     assert kinds[:3] == ["query_rewritten", "documents_retrieved", "generation_start"]
     assert (told[0]["content"], told[1]["count"]) == (QUESTION, 2)
     assert "".join(one["content"] for one in told if one["type"] == "token") == ANSWER
@@ -274,7 +273,7 @@ async def test_the_openai_route_says_why_no_model_answered(served, llm):
     assert "语言模型不接受所设的 API 密钥" in done.json["choices"][0]["message"]["content"]
 
 
-def test_a_content_filter_asks_for_other_words():
+def test_a_reply_without_an_answer_is_an_error_of_the_model_and_a_content_filter_asks_for_other_words():
     body = {"code": "content_filter", "message": "The prompt was filtered."}
     request = httpx.Request("POST", "http://llm.example/v1")
     error = openai.BadRequestError("filtered", response=httpx.Response(400, request=request), body=body)
@@ -283,6 +282,8 @@ def test_a_content_filter_asks_for_other_words():
     assert (told.kind, told.next_step, told.message) == ("upstream_refused", words, "The model `m` refused.")
     ended = ChatMessage.from_assistant("", meta={"model": "m", "finish_reason": "content_filter"})
     assert as_api_error(no_answer_error(ended)).next_step == words
+    told = as_api_error(no_answer_error(ChatMessage.from_assistant("")))
+    assert (told.kind, told.status_code, told.stage) == ("upstream_unavailable", 503, "generator")
 
 
 async def test_a_helper_that_fails_is_told_by_its_model_and_its_own_stage(asked, llm):

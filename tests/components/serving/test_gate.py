@@ -23,29 +23,14 @@ async def keyed(gated):
     return made, keys, headers
 
 
-@pytest.mark.parametrize(
-    ("who", "path", "method", "status"),
-    [
-        ("read", "/ask", "POST", 200),
-        ("write", "/ask", "POST", 200),
-        ("metrics", "/ask", "POST", 403),
-        (None, "/ask", "POST", 401),
-        ("read", "/write", "POST", 403),
-        ("write", "/write", "POST", 200),
-        (None, "/write", "POST", 401),
-        ("metrics", "/metrics", "GET", 200),
-        ("read", "/metrics", "GET", 403),
-        ("write", "/metrics", "GET", 403),
-        (None, "/metrics", "GET", 401),
-        (None, "/health", "GET", 200),
-        ("read", "/nothing", "GET", 404),
-        (None, "/nothing", "GET", 401),
-        ("metrics", "/nothing", "GET", 403),
-        ("read", "/ask", "GET", 405),
-        (None, "/openapi.json", "GET", 401),
-        (None, "/ask/ui/app.js", "GET", 401),
-    ],
-)
+@pytest.mark.parametrize(("who", "path", "method", "status"), [
+    ("read", "/ask", "POST", 200), ("write", "/ask", "POST", 200), ("metrics", "/ask", "POST", 403),
+    (None, "/ask", "POST", 401), ("read", "/write", "POST", 403), ("write", "/write", "POST", 200),
+    (None, "/write", "POST", 401), ("metrics", "/metrics", "GET", 200), ("read", "/metrics", "GET", 403),
+    ("write", "/metrics", "GET", 403), (None, "/metrics", "GET", 401), (None, "/health", "GET", 200),
+    ("read", "/nothing", "GET", 404), (None, "/nothing", "GET", 401), ("metrics", "/nothing", "GET", 403),
+    ("read", "/ask", "GET", 405), (None, "/openapi.json", "GET", 401), (None, "/ask/ui/app.js", "GET", 401),
+])  # fmt: skip
 async def test_each_role_does_what_it_may_and_nothing_else(keyed, who, path, method, status):
     made, _, headers = keyed
     call = await made.call(path, method=method, body=ASK, headers=headers.get(who, JSON)).done()
@@ -72,48 +57,32 @@ async def test_a_body_that_names_another_tenant_is_refused(keyed, tenant, status
         assert call.error["type"] == "tenant_mismatch"
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {"Authorization": "Bearer"},
-        {"Authorization": "Bearer "},
-        {"Authorization": "Basic abc"},
-        {"Authorization": "Bearer " + "x" * 10_000},
-        {"Authorization": "Bearer schlüssel"},
-        {"X-API-Key": ""},
-        {"X-API-Key": "sg_" + "A" * 43},
-    ],
-)
+@pytest.mark.parametrize("headers", [
+    {"Authorization": "Bearer"}, {"Authorization": "Bearer "}, {"Authorization": "Basic abc"},
+    {"Authorization": "Bearer " + "x" * 10_000}, {"Authorization": "Bearer schlüssel"}, {"X-API-Key": ""},
+    {"X-API-Key": "sg_" + "A" * 43},
+])  # fmt: skip
 async def test_what_is_no_key_opens_nothing(keyed, headers):
     made, _, _ = keyed
     call = await made.call("/ask", body=ASK, headers={**headers, **JSON}).done()
     assert call.status == 401
 
 
-@pytest.mark.parametrize(
-    ("given", "status"),
-    [
-        ({}, 200),
-        ({"host": "localhost:1416"}, 200),
-        ({"host": "[::1]:1416", "client": "::1", "server": "::1"}, 200),
-        ({"client": "::ffff:127.0.0.1"}, 200),
-        ({"headers": {"Origin": "http://localhost:3000"}}, 200),
-        ({"host": "evil.example"}, 403),
-        ({"host": "127.0.0.1.evil.example"}, 403),
-        ({"host": "localhost.evil.example"}, 403),
-        ({"host": ""}, 403),
-        ({"host": "[::1"}, 403),
-        ({"client": "10.0.0.7"}, 403),
-        ({"client": None}, 403),
-        ({"server": "192.168.0.2"}, 403),
-        ({"server": "0.0.0.0"}, 403),
-        ({"headers": {"X-Forwarded-For": "127.0.0.1"}}, 403),
-        ({"headers": {"X-Real-IP": "127.0.0.1"}}, 403),
-        ({"headers": {"Forwarded": "for=127.0.0.1"}}, 403),
-        ({"headers": {"Origin": "https://evil.example"}}, 403),
-        ({"headers": {"Origin": "null"}}, 403),
-    ],
-)
+@pytest.mark.parametrize(("given", "status"), [
+    ({}, 200), ({"host": "localhost:1416"}, 200),
+    ({"host": "[::1]:1416", "client": "::1", "server": "::1"}, 200),
+    ({"client": "::ffff:127.0.0.1"}, 200),
+    ({"headers": {"Origin": "http://localhost:3000"}}, 200),
+    ({"host": "evil.example"}, 403), ({"host": "127.0.0.1.evil.example"}, 403),
+    ({"host": "localhost.evil.example"}, 403), ({"host": ""}, 403), ({"host": "[::1"}, 403),
+    ({"client": "10.0.0.7"}, 403), ({"client": None}, 403), ({"server": "192.168.0.2"}, 403),
+    ({"server": "0.0.0.0"}, 403),
+    ({"headers": {"X-Forwarded-For": "127.0.0.1"}}, 403),
+    ({"headers": {"X-Real-IP": "127.0.0.1"}}, 403),
+    ({"headers": {"Forwarded": "for=127.0.0.1"}}, 403),
+    ({"headers": {"Origin": "https://evil.example"}}, 403),
+    ({"headers": {"Origin": "null"}}, 403),
+])  # fmt: skip
 async def test_without_keys_only_this_machine_is_answered(gated, given, status):
     made = gated()
     given = {**given, "headers": {**given.get("headers", {}), **JSON}}
@@ -146,16 +115,10 @@ async def test_cors_is_closed_by_default_and_open_to_the_named_only(gated, metho
     assert "access-control-allow-origin" not in other.headers
 
 
-@pytest.mark.parametrize(
-    ("kind", "status", "type_", "stage"),
-    [
-        ("refused", 400, "refused", None),
-        ("answer", 500, "answer_failed", "generator"),
-        ("locked", 503, "store_unavailable", None),
-        ("full", 503, "storage_full", None),
-        ("bug", 500, "internal", None),
-    ],
-)
+@pytest.mark.parametrize(("kind", "status", "type_", "stage"), [
+    ("refused", 400, "refused", None), ("answer", 500, "answer_failed", "generator"),
+    ("locked", 503, "store_unavailable", None), ("full", 503, "storage_full", None), ("bug", 500, "internal", None),
+])  # fmt: skip
 async def test_what_fails_is_told_without_what_is_inside(gated, kind, status, type_, stage, caplog):
     caplog.set_level(logging.INFO)
     before = count("shiguan_failures_total", type=type_)
@@ -170,18 +133,12 @@ async def test_what_fails_is_told_without_what_is_inside(gated, kind, status, ty
         assert call.error["request_id"] in caplog.text
 
 
-@pytest.mark.parametrize(
-    ("body", "status", "fields"),
-    [
-        (b"{", 400, None),
-        (b"", 422, ["body"]),
-        (b"[]", 422, ["body"]),
-        (b'{"query": ""}', 422, ["query"]),
-        (b'{"query": "secret words that are too long"}', 422, ["query"]),
-        (b'{"query": 5, "tenant_id": []}', 422, ["query", "tenant_id"]),
-        (b'{"query": "\xff"}', 400, None),
-    ],
-)
+@pytest.mark.parametrize(("body", "status", "fields"), [
+    (b"{", 400, None), (b"", 422, ["body"]), (b"[]", 422, ["body"]), (b'{"query": ""}', 422, ["query"]),
+    (b'{"query": "secret words that are too long"}', 422, ["query"]),
+    (b'{"query": 5, "tenant_id": []}', 422, ["query", "tenant_id"]),
+    (b'{"query": "\xff"}', 400, None),
+])  # fmt: skip
 async def test_wrong_fields_are_named_and_not_repeated(gated, body, status, fields):
     call = await gated().call("/ask", body=body, headers=JSON).done()
     assert call.status == status

@@ -162,39 +162,26 @@ def test_a_store_that_fails_is_tried_again_until_it_works(make, library, monkeyp
     assert (done["state"], done["attempts"], done["error"]) == ("done", 1, None), "it is no fault of the upload"
 
 
-def test_a_stage_that_fails_is_named_and_the_next_upload_goes_in(make, library):
-    entry = {"source": "a.txt", "stage": "passage_writer", "cause": "OSError: /srv/secret", "next_step": "Run again"}
+def test_what_fails_is_named_and_the_next_upload_goes_in(make, library):
+    skipped = {
+        "a.txt": {"stage": "passage_writer", "cause": "OSError: /srv/secret", "next_step": "Run again"},
+        "c.txt": {"cause": "the file is empty", "next_step": "Check the file"},
+    }
 
     def before(name, text):
-        if name == "a.txt":
-            return IngestedFile(file=name, skipped=[entry])
         if name == "b.txt":
             raise RuntimeError("the text of a document")
-        return None
+        return IngestedFile(file=name, skipped=[{"source": name, **skipped[name]}]) if name in skipped else None
 
     library.before = before
     jobs = make()
-    first, second, third = (submit(jobs, name, "one") for name in ("a.txt", "b.txt", "c.txt"))
-    assert states(jobs, first, second, third) == ["failed", "failed", "done"]
-    failed = wait(jobs, first)
-    assert (failed["attempts"], failed["error"]["stage"]) == (1, "passage_writer")
-    assert "secret" not in str(failed)
-    failed = wait(jobs, second)
-    assert failed["error"]["type"] == "internal"
-    assert "document" not in str(failed)
-
-
-def test_a_file_that_is_no_good_fails_at_once_and_says_why(make, library):
-    entry = {"source": "a.txt", "cause": "the file is empty", "next_step": "Check the file"}
-    library.before = lambda name, text: IngestedFile(file=name, skipped=[entry])
-    jobs = make()
-    record = submit(jobs, "a.txt", "")
-    jobs.start()
-    failed = wait(jobs, record)
-    assert (failed["state"], failed["attempts"]) == ("failed", 1)
-    assert failed["error"] == {
-        "type": "refused", "stage": None, "message": "the file is empty.", "next_step": "Check the file.",
-    }  # fmt: skip
+    records = [submit(jobs, name, "one") for name in ("a.txt", "b.txt", "c.txt", "d.txt")]
+    assert states(jobs, *records) == ["failed", "failed", "failed", "done"]
+    first, second, third = (wait(jobs, record) for record in records[:3])
+    assert (first["attempts"], first["error"]["stage"], "secret" in str(first)) == (1, "passage_writer", False)
+    assert (second["error"]["type"], "document" in str(second)) == ("internal", False)
+    told = {"type": "refused", "stage": None, "message": "the file is empty.", "next_step": "Check the file."}
+    assert (third["attempts"], third["error"]) == (1, told)
 
 
 def test_an_old_version_that_had_to_wait_does_not_replace_a_newer_one(make, library, monkeypatch):

@@ -33,25 +33,22 @@ def test_variables_are_read_and_an_empty_one_is_none():
     assert settings.request_timeout == 60
 
 
-@pytest.mark.parametrize(
-    ("variable", "value", "expected"),
-    [
-        ("SHIGUAN_MAX_IN_FLIGHT", "many", "a valid integer"),
-        ("SHIGUAN_MAX_IN_FLIGHT", "0", "greater than or equal to 1"),
-        ("SHIGUAN_REQUEST_TIMEOUT", "-1", "greater than or equal to 0.05"),
-        ("SHIGUAN_REQUEST_TIMEOUT", "nan", "less than or equal to 86400"),
-        ("SHIGUAN_CORS_ORIGINS", "*", "SHIGUAN_CORS_ORIGINS is `*`. Expected origins such as"),
-        ("SHIGUAN_CORS_ORIGINS", "example.org", "origins such as"),
-        *(
-            ("SHIGUAN_CORS_ORIGINS", f"https://good.example,{origin}", "as a browser sends them, without a path")
-            for origin in (
-                *("https://example.org/", "https://example.org/app", "https://example.org?x", "https://me@example.org"),
-                *("https://", "https://*.example.org", "https://example.org:", "https://example.org:443"),
-                *("http://example.org:80", "https://Example.org", "HTTPS://example.org", "https://例.org", "ftp://a.b"),
-            )
-        ),
-    ],
-)
+@pytest.mark.parametrize(("variable", "value", "expected"), [
+    ("SHIGUAN_MAX_IN_FLIGHT", "many", "a valid integer"),
+    ("SHIGUAN_MAX_IN_FLIGHT", "0", "greater than or equal to 1"),
+    ("SHIGUAN_REQUEST_TIMEOUT", "-1", "greater than or equal to 0.05"),
+    ("SHIGUAN_REQUEST_TIMEOUT", "nan", "less than or equal to 86400"),
+    ("SHIGUAN_CORS_ORIGINS", "*", "SHIGUAN_CORS_ORIGINS is `*`. Expected origins such as"),
+    ("SHIGUAN_CORS_ORIGINS", "example.org", "origins such as"),
+    *(
+        ("SHIGUAN_CORS_ORIGINS", f"https://good.example,{origin}", "as a browser sends them, without a path")
+        for origin in (
+            *("https://example.org/", "https://example.org/app", "https://example.org?x", "https://me@example.org"),
+            *("https://", "https://*.example.org", "https://example.org:", "https://example.org:443"),
+            *("http://example.org:80", "https://Example.org", "HTTPS://example.org", "https://例.org", "ftp://a.b"),
+        )
+    ),
+])  # fmt: skip
 def test_a_value_that_cannot_be_is_refused_with_what_was_expected(variable, value, expected):
     with pytest.raises(ConfigurationError) as raised:
         ServingSettings.from_environment({variable: value})
@@ -68,16 +65,11 @@ def test_an_origin_that_a_browser_can_send_is_taken(origin):
     assert settings.cors_origins == (origin, "https://b.example.org")
 
 
-@pytest.mark.parametrize(
-    "address", ["notaurl", "localhost:11434/v1", "http://", "https:///v1", "http://a b", "ftp://a"]
-)
-def test_an_address_of_the_model_that_is_none_is_refused(monkeypatch, address):
-    monkeypatch.setenv("OPENAI_BASE_URL", address)
-    with pytest.raises(ConfigurationError, match="OPENAI_BASE_URL is not an address"):
-        is_endpoint_configured()
-
-
-@pytest.mark.parametrize("address", ["http://localhost:11434/v1", "https://[::1]/v1"])
-def test_an_address_of_the_model_is_taken(monkeypatch, address):
-    monkeypatch.setenv("OPENAI_BASE_URL", address)
-    assert is_endpoint_configured()
+def test_an_address_of_the_model_is_taken_and_refused_if_it_is_none(monkeypatch):
+    for address in ("http://localhost:11434/v1", "https://[::1]/v1"):
+        monkeypatch.setenv("OPENAI_BASE_URL", address)
+        assert is_endpoint_configured()
+    for address in ("notaurl", "localhost:11434/v1", "http://", "https:///v1", "http://a b", "ftp://a"):
+        monkeypatch.setenv("OPENAI_BASE_URL", address)
+        with pytest.raises(ConfigurationError, match="OPENAI_BASE_URL is not an address"):
+            is_endpoint_configured()

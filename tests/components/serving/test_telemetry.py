@@ -79,8 +79,7 @@ def test_handlers_of_others_stay(server_log):
     theirs = logging.NullHandler()
     logging.getLogger().addHandler(theirs)
     write_logs()
-    assert theirs in logging.getLogger().handlers
-    assert theirs.formatter is None
+    assert (theirs in logging.getLogger().handlers, theirs.formatter) == (True, None)
 
 
 def test_hayhooks_writes_where_it_failed_and_no_values(capsys, monkeypatch):

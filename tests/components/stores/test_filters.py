@@ -135,20 +135,15 @@ def test_a_filter_finds_what_meets_it(store, condition, found):
         {"operator": "XOR", "conditions": []},  # and whatever else `check_conditions` refuses
         {"operator": "AND", "conditions": [{}]},
         {"field": "meta.a", "operator": ">", "value": "2020-01-01"},
-        {"field": "meta.a", "operator": ">", "value": True},
-        {"field": "meta.a", "operator": "==", "value": 2**53},
+        {"field": "meta.a", "operator": ">", "value": True}, {"field": "meta.a", "operator": "==", "value": 2**53},
         {"field": "meta.a", "operator": "==", "value": math.nan},
         {"field": "meta.a", "operator": "==", "value": {"x": 1}},
-        {"field": "meta.a", "operator": "==", "value": ["x"]},
-        {"field": "meta.a", "operator": "in", "value": [["x"]]},
-        {"field": "content", "operator": "==", "value": "x"},
-        {"field": "embedding", "operator": "==", "value": None},
-        {"field": "meta", "operator": "==", "value": None},
-        {"field": 'meta.quo"te', "operator": "==", "value": 1},
-        {"field": "meta.a", "operator": ">", "value": [1]},
-        {"field": "nowhere.a", "operator": "==", "value": 1},
+        {"field": "meta.a", "operator": "==", "value": ["x"]}, {"field": "meta.a", "operator": "in", "value": [["x"]]},
+        {"field": "content", "operator": "==", "value": "x"}, {"field": "embedding", "operator": "==", "value": None},
+        {"field": "meta", "operator": "==", "value": None}, {"field": 'meta.quo"te', "operator": "==", "value": 1},
+        {"field": "meta.a", "operator": ">", "value": [1]}, {"field": "nowhere.a", "operator": "==", "value": 1},
     ],
-)
+)  # fmt: skip
 def test_malformed_filters_are_refused_on_an_empty_store_too(store, condition):
     with pytest.raises(FilterError):
         translate(condition)

@@ -82,12 +82,8 @@ def test_bm25_scores_are_those_of_the_formula(filled):
     assert {d.id: d.score for d in documents} == pytest.approx(expected, rel=1e-5)
     # The same in figures, worked out by hand: a is 0.6931 * 4.4 / 2.3135 + 1.2040 * 2.2 / 1.3135, b 0.6931 * 2.2 / 1.309.
     assert [round(d.score, 3) for d in documents] == [3.335, 1.165]
-
-
-def test_a_word_twice_in_the_question_counts_once(filled):
-    retriever = QdrantEdgeBM25Retriever(filled)
-    once, twice = (retriever.run(query, ALL)["documents"][0].score for query in ("river", "river river"))
-    assert twice == pytest.approx(once)
+    # A word twice in the question counts once.
+    assert QdrantEdgeBM25Retriever(filled).run("army army rebellion", ALL)["documents"] == documents
 
 
 def test_modern_grammar_tells_little_where_its_characters_are_rare(store):
@@ -102,27 +98,12 @@ def test_modern_grammar_tells_little_where_its_characters_are_rare(store):
 @pytest.mark.parametrize(
     ("query", "found"),
     [
-        ("书", ["c"]),
-        ("書", ["c"]),
-        ("安祿山", ["d"]),
-        ("范陽", ["d"]),
-        ("armies", ["a", "b"]),
-        ("REBELLIONS!", ["a"]),
-        ("", []),
-        ("  \n", []),
-        ("the of what", []),
-        ("，。？", []),
-        ("unheard", []),
+        ("书", ["c"]), ("書", ["c"]), ("安祿山", ["d"]), ("范陽", ["d"]), ("armies", ["a", "b"]),
+        ("REBELLIONS!", ["a"]), ("", []), ("  \n", []), ("the of what", []), ("，。？", []), ("unheard", []),
     ],
-)
+)  # fmt: skip
 def test_what_a_question_finds(filled, query, found):
     assert ids(QdrantEdgeBM25Retriever(filled).run(query, ALL)) == found
-
-
-def test_embedding_scores_are_cosines(filled):
-    documents = QdrantEdgeEmbeddingRetriever(filled).run([2.0, 0.0], ALL)["documents"]
-    # Whatever the lengths of the vectors; a document without one is not found.
-    assert [(d.id, round(d.score, 6)) for d in documents] == [("a", 1.0), ("b", 0.6), ("c", 0.0)]
 
 
 def test_hits_are_light(filled):
@@ -150,9 +131,6 @@ def test_a_search_without_filters_is_refused_and_says_what_to_connect(filled, fi
     ):
         with pytest.raises(RefusedError, match=r"Connect `TenantFilter\.filters`"):
             search()
-
-
-def test_a_malformed_filter_is_an_error_whatever_the_question(filled):
     for query in ("army", "the"):
         with pytest.raises(FilterError):
             QdrantEdgeBM25Retriever(filled).run(query, filters={"operator": "AND"})
@@ -233,7 +211,10 @@ def test_a_question_whose_embedding_does_not_fit_is_refused(filled, embedding):
         QdrantEdgeEmbeddingRetriever(filled).run(embedding, ALL)
 
 
-def test_a_question_that_no_model_embedded_finds_nothing(filled):
+def test_embedding_scores_are_cosines_and_what_no_model_embedded_finds_nothing(filled):
+    documents = QdrantEdgeEmbeddingRetriever(filled).run([2.0, 0.0], ALL)["documents"]
+    # Whatever the lengths of the vectors; a document without one is not found.
+    assert [(d.id, round(d.score, 6)) for d in documents] == [("a", 1.0), ("b", 0.6), ("c", 0.0)]
     assert QdrantEdgeEmbeddingRetriever(filled).run(query_embedding=[])["documents"] == []
 
 
@@ -259,13 +240,10 @@ def test_fields_named_in_the_store_are_searched_too(tmp_path):
     store.close()
 
 
-@pytest.mark.parametrize("name", ["Guō Zǐyí", "Guo1 Zi3yi2", "Kuo Tzu-i", "Guo Zi-yi"])
-def test_a_name_is_found_in_both_scripts_however_it_is_spelled(store, name):
+def test_a_name_is_found_in_both_scripts_however_it_is_spelled(store):
     texts = ["郭子仪收复长安。", "Guo Ziyi retook the capital.", "李光弼守河阳。", "Zhang Xun held the town."]
-    store.write_documents([Document(content=text, meta={"tenant_id": "one"}) for text in texts])
-    found = QdrantEdgeBM25Retriever(store).run(f"Who was {name}?", filters=tenant("one"))["documents"]
-    contents = {document.id: document.content for document in store.filter_documents()}
-    assert {contents[document.id] for document in found} == set(texts[:2])
+    store.write_documents([Document(id=text, content=text, meta={"tenant_id": "one"}) for text in texts])
+    assert set(ids(QdrantEdgeBM25Retriever(store).run("Who was Kuo Tzu-i?", tenant("one")))) == set(texts[:2])
 
 
 def test_another_name_finds_what_is_said_of_a_person_where_the_tenants_own_library_says_it(store):

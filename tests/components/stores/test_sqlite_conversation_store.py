@@ -84,6 +84,8 @@ def test_what_is_no_database_is_named(store, tmp_path):
     (tmp_path / FILE).write_bytes(b"this is no database " * 100)
     with pytest.raises(StoreFormatError, match="move it away"):
         say(store, "a")
+    with pytest.raises(StoreError, match="conversations"):  # nor is it a folder
+        say(SQLiteConversationStore(str(tmp_path / FILE)), "a")
 
 
 def test_a_file_of_a_later_version_is_not_touched(store, tmp_path):
@@ -92,12 +94,6 @@ def test_a_file_of_a_later_version_is_not_touched(store, tmp_path):
     database.close()
     with pytest.raises(StoreFormatError, match="format 9, expected 1"):
         say(store, "a")
-
-
-def test_a_folder_that_cannot_be_made_is_named(tmp_path):
-    (tmp_path / "file").write_text("x")
-    with pytest.raises(StoreError, match="conversations"):
-        say(SQLiteConversationStore(str(tmp_path / "file")), "a")
 
 
 KILLED = """

@@ -131,37 +131,52 @@ def test_other_settings_than_the_folders_are_refused(tmp_path, other, word, reop
 
 
 def changed(change):
-    def damage(folder):
-        record = json.loads((folder / "shiguan.json").read_text())
+    def damage(data):
+        record = json.loads(data)
         change(record)
-        (folder / "shiguan.json").write_text(json.dumps(record))
+        return json.dumps(record).encode()
 
     return damage
 
 
+def half(data):
+    return data[: len(data) // 2]
+
+
 @pytest.mark.parametrize(
-    ("damage", "message"),
+    ("pattern", "damage", "message"),
     [
-        (changed(lambda record: record.update(format_version=99)), r"format.*Ingest again"),
-        (changed(lambda record: record.pop("format_version")), r"format.*Ingest again"),
-        (changed(lambda record: record.pop("format")), r"format.*Ingest again"),
-        (changed(lambda record: record["format"].pop("bm25_fields")), r"format.*Ingest again"),
-        (changed(lambda record: record["format"].update(more=1)), r"format.*Ingest again"),
-        (changed(lambda record: record["format"].update(bm25_k1=2.0)), r"bm25_k1.*Ingest again"),
-        (lambda folder: (folder / "shiguan.json").write_text("{"), r"shiguan\.json` is damaged"),
-        (lambda folder: (folder / "shiguan.json").unlink(), r"no `shiguan\.json`"),
+        ("shiguan.json", changed(lambda record: record.update(format_version=99)), r"format.*Ingest again"),
+        ("shiguan.json", changed(lambda record: record.pop("format_version")), r"format.*Ingest again"),
+        ("shiguan.json", changed(lambda record: record.pop("format")), r"format.*Ingest again"),
+        ("shiguan.json", changed(lambda record: record["format"].pop("bm25_fields")), r"format.*Ingest again"),
+        ("shiguan.json", changed(lambda record: record["format"].update(more=1)), r"format.*Ingest again"),
+        ("shiguan.json", changed(lambda record: record["format"].update(bm25_k1=2.0)), r"bm25_k1.*Ingest again"),
+        ("shiguan.json", lambda data: b"{", r"shiguan\.json` is damaged"),
+        ("shiguan.json", None, r"no `shiguan\.json`"),
+        # The engine would end the process, find half of the documents, or panic and print it.
+        ("shard-1/segments/*/*id_tracker.mappings", lambda data: b"\xff" * len(data), "damaged"),
+        ("shard-1/segments/*/*id_tracker.mappings", half, "damaged"),
+        ("shard-1/segments/*/*id_tracker.versions", half, "damaged"),
+        ("shard-1/segments/*/*id_tracker.versions", lambda data: bytes(len(data)), "damaged"),
+        ("shard-1/segments/*/vector_storage-bm25/deleted/status.dat", half, "damaged"),
+        ("shard-1/segments/*/vector_storage-dense/vectors/status.dat", lambda data: b"", "damaged"),
+        ("shard-1/segments/*/payload_index/*tenant*/is_null/status.dat", half, "damaged"),
     ],
 )
-def test_a_folder_of_another_version_or_without_it_is_refused_and_not_overwritten(tmp_path, damage, message):
-    make(tmp_path).write_documents(documents(1))
+def test_damaged_data_end_in_an_error_and_not_the_process(tmp_path, capfd, pattern, damage, message):
+    make(tmp_path).write_documents(documents(8))
     close_all_shards()
-    path = tmp_path / "children" / "shiguan.json"
-    kept = path.read_text()
-    damage(path.parent)
-    with pytest.raises(StoreFormatError, match=message):
+    [path] = (tmp_path / "children").glob(pattern)
+    content = path.read_bytes()
+    path.unlink()
+    if damage:
+        path.write_bytes(damage(content))
+    with pytest.raises(StoreFormatError if path.suffix == ".json" else StoreError, match=message):
         make(tmp_path).count_documents()
-    path.write_text(kept)
-    assert make(tmp_path).count_documents() == 1
+    assert "panicked" not in capfd.readouterr().err
+    path.write_bytes(content)
+    assert make(tmp_path).count_documents() == 8
 
 
 def test_damaged_data_are_named(tmp_path):
@@ -170,32 +185,6 @@ def test_damaged_data_are_named(tmp_path):
     shutil.rmtree(tmp_path / "children" / "shard-1")
     with pytest.raises(StoreError, match="cannot be opened"):
         make(tmp_path).count_documents()
-
-
-@pytest.mark.parametrize(
-    ("pattern", "damage"),
-    [
-        ("*id_tracker.mappings", lambda data: b"\xff" * len(data)),  # the engine would end the process
-        ("*id_tracker.mappings", lambda data: data[: len(data) // 2]),  # the engine would find half of the documents
-        ("*id_tracker.versions", lambda data: data[: len(data) // 2]),
-        ("*id_tracker.versions", lambda data: bytes(len(data))),
-        # Of these the engine would panic and print it.
-        ("vector_storage-bm25/deleted/status.dat", lambda data: data[: len(data) // 2]),
-        ("vector_storage-dense/vectors/status.dat", lambda data: b""),
-        ("payload_index/*tenant*/is_null/status.dat", lambda data: data[: len(data) // 2]),
-    ],
-)
-def test_damaged_data_end_in_an_error_and_not_the_process(tmp_path, capfd, pattern, damage):
-    make(tmp_path).write_documents(documents(8))
-    close_all_shards()
-    [path] = (tmp_path / "children").glob(f"shard-1/segments/*/{pattern}")
-    content = path.read_bytes()
-    path.write_bytes(damage(content))
-    with pytest.raises(StoreError, match="damaged"):
-        make(tmp_path).count_documents()
-    assert "panicked" not in capfd.readouterr().err
-    path.write_bytes(content)
-    assert make(tmp_path).count_documents() == 8
 
 
 def test_a_creation_killed_at_any_step_is_repaired(tmp_path):

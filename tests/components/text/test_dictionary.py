@@ -59,8 +59,7 @@ def small(tmp_path, monkeypatch):
         ("捕鯨船", "zh", {"whaler": 0.5, "whale": 0.5, "catcher": 0.5}),
         ("捕鲸", "zh", {"hunt": 0.5, "whale": 1.0}),
         # What carries grammar is no word of a question, nor is what the dictionary does not have.
-        ("的", "zh", {}),
-        ("魁魁格", "zh", {}),
+        ("的", "zh", {}), ("魁魁格", "zh", {}),
         # Five meanings at most.
         ("船", "zh", dict.fromkeys(["boat", "vessel", "ship", "junk", "barg"], 0.2)),
         # Shorter words of the first meaning first; a phrase before its words; stems.
@@ -69,12 +68,9 @@ def small(tmp_path, monkeypatch):
         ("whale catchers", "en", dict.fromkeys(["捕", "鲸", "船", "捕鲸", "鲸船"], 1.0)),
         # A character that abbreviates a place is no sign of it; what else it means stays.
         ("France", "en", dict.fromkeys(["法", "国", "法国"], 1.0)),
-        ("law", "en", {"法": 1.0}),
-        ("Qin", "en", {"秦": 1.0}),
-        ("", "zh", {}),
-        ("?", "en", {}),
+        ("law", "en", {"法": 1.0}), ("Qin", "en", {"秦": 1.0}), ("", "zh", {}), ("?", "en", {}),
     ],
-)
+)  # fmt: skip
 def test_the_words_of_a_question_in_the_other_language(small, question, language, found):
     into = {"zh": "en", "en": "zh"}[language]
     assert translated(question, language, into) == pytest.approx(found)

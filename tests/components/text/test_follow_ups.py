@@ -11,43 +11,18 @@ from hypothesis import strategies as st
 from shiguan.text.follow_ups import needs_context, salient_terms
 from shiguan.text.terms import terms
 
-LEANS = """
-Is it treatable?
-And his sons?
-What about the second one?
-What are the symptoms?
-Who else?
-Why?
-Tell me more.
-How did they differ?
-What happened after that?
-Who received the first one?
-What is its main criticism?
-What are their key characteristics?
-What did he do there?
-他是何时起兵的？
-那他的儿子呢？
-为什么？
-后来呢？
-此战的结果如何？
-该城在哪里？
-还有哪些？
-原因是什么？
-其部下是谁？
-这场战争持续了多久？
-上述两人有何不同？
-""".strip().splitlines()
-STANDS = """
-What is throat cancer?
-Tell me about lung cancer.
-Who was An Lushan?
-Why did An Lushan rebel against Emperor Xuanzong?
-When did Guo Ziyi lose his command?
-郭子仪是哪一年去世的？
-安禄山在哪里起兵？
-比较租庸调制与两税法的优劣。
-唐玄宗其实知道安禄山要反吗？
-""".strip().splitlines()
+LEANS = [
+    "Is it treatable?", "And his sons?", "What about the second one?", "What are the symptoms?", "Who else?", "Why?",
+    "Tell me more.", "How did they differ?", "What happened after that?", "Who received the first one?",
+    "What is its main criticism?", "What are their key characteristics?", "What did he do there?", "他是何时起兵的？",
+    "那他的儿子呢？", "为什么？", "后来呢？", "此战的结果如何？", "该城在哪里？", "还有哪些？", "原因是什么？",
+    "其部下是谁？", "这场战争持续了多久？", "上述两人有何不同？",
+]  # fmt: skip
+STANDS = [
+    "What is throat cancer?", "Tell me about lung cancer.", "Who was An Lushan?",
+    "Why did An Lushan rebel against Emperor Xuanzong?", "When did Guo Ziyi lose his command?",
+    "郭子仪是哪一年去世的？", "安禄山在哪里起兵？", "比较租庸调制与两税法的优劣。", "唐玄宗其实知道安禄山要反吗？",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("question", LEANS)
@@ -98,25 +73,26 @@ def test_rare_words_of_the_person_come_before_common_ones():
     assert {"salt", "monopoly", "Diwu", "Qi"} <= set(found)
     assert "after" not in found
     assert "Who" not in found
+    assert "salt" not in salient_terms("Who taxed salts?", SALT)  # which the question has
 
 
-def test_words_that_the_question_has_are_not_repeated():
-    assert "salt" not in salient_terms("Who taxed salts?", SALT)
-
-
-def test_a_word_of_both_speakers_outweighs_a_rarer_one_of_the_assistant_alone():
-    turns = [ChatMessage.from_user("Tell me of pepper."), ChatMessage.from_assistant("Pepper, and xylomancy.")]
-    assert salient_terms("And then?", turns, limit=1) == ["pepper"]
-
-
-def test_an_older_turn_counts_less():
-    turns = [
-        ChatMessage.from_user("Tell me about Suiyang."),
-        ChatMessage.from_assistant("It fell."),
-        ChatMessage.from_user("Tell me about Xiangzhou."),
-        ChatMessage.from_assistant("It fell too."),
-    ]
-    assert salient_terms("When?", turns, limit=2) == ["Xiangzhou", "Suiyang"]
+@pytest.mark.parametrize(
+    ("said", "limit", "found"),
+    [
+        # A word of both speakers outweighs a rarer one of the assistant alone, and an older turn counts less.
+        (["Tell me of pepper.", "Pepper, and xylomancy."], 1, ["pepper"]),
+        (["Tell me about Suiyang.", "It fell.", "Tell me about Xiangzhou.", "It fell too."], 2, ["Xiangzhou", "Suiyang"]),
+        (["", "It began in Pudding Lane [1] (2), in 1666 [3, 4]."], 8, ["1666", "Lane", "Pudding", "began"]),
+        ([], 8, []),
+        ([""], 8, []),
+        (["？！"], 8, []),
+    ],
+)  # fmt: skip
+def test_salient_words_of_what_was_said(said, limit, found):
+    roles = (ChatMessage.from_user, ChatMessage.from_assistant)
+    turns = [roles[at % 2](text) for at, text in enumerate(said)]
+    terms_found = salient_terms("And when?", turns, limit)
+    assert (terms_found if limit < 8 else sorted(terms_found)) == found
 
 
 def test_chinese_gives_names_and_no_question_words():
@@ -126,18 +102,8 @@ def test_chinese_gives_names_and_no_question_words():
     assert not any("谁" in word for word in found)
 
 
-@pytest.mark.parametrize("turns", [[], [ChatMessage.from_user("")], [ChatMessage.from_user("？！")]])
-def test_nothing_to_say_gives_nothing(turns):
-    assert salient_terms("When?", turns) == []
-
-
 @given(st.text(), st.lists(st.text(), max_size=4), st.integers(0, 8))
 def test_any_conversation_gives_few_new_words(question, texts, limit):
     found = salient_terms(question, [ChatMessage.from_user(text) for text in texts], limit)
     assert len(found) <= limit
     assert all(not set(terms(word)) <= set(terms(question)) for word in found)
-
-
-def test_marks_of_citations_are_no_words():
-    turns = [ChatMessage.from_assistant("It began in Pudding Lane [1] (2), in 1666 [3, 4].")]
-    assert sorted(salient_terms("And why?", turns)) == ["1666", "Lane", "Pudding", "began"]

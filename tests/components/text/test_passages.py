@@ -1,6 +1,7 @@
 from copy import deepcopy
 from dataclasses import replace
 
+import pytest
 from haystack import Document
 from hypothesis import given
 from hypothesis import strategies as st
@@ -46,20 +47,19 @@ def test_a_copy_shares_what_is_large_and_owns_its_meta():
     assert "own" not in document.meta
 
 
-def test_scripts_and_case_make_no_other_shingles():
-    assert similarity(read_text("安祿山反於范陽").shingles, read_text("安禄山反于范阳").shingles) == 1.0
-    assert similarity(read_text("The Old General").shingles, read_text("the old general!").shingles) == 1.0
-
-
-def test_similarity_is_shared_runs_by_all_runs():
-    # "a b c d" has the runs abc, bcd; "a b c e" has abc, bce: one shared of three.
-    one, other = "alpha beta gamma delta", "alpha beta gamma omega"
-    assert similarity(read_text(one).shingles, read_text(other).shingles) == 1 / 3
-
-
-def test_texts_without_terms_compare_by_their_characters():
-    assert similarity(read_text("！！").shingles, read_text("！！").shingles) == 1.0
-    assert similarity(read_text("！！").shingles, read_text("？？").shingles) == 0.0
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("安祿山反於范陽", "安禄山反于范阳", 1.0),
+        ("The Old General", "the old general!", 1.0),
+        # "a b c d" has the runs abc, bcd; "a b c e" has abc, bce: one shared of three.
+        ("alpha beta gamma delta", "alpha beta gamma omega", 1 / 3),
+        ("！！", "！！", 1.0),  # texts without terms compare by their characters
+        ("！！", "？？", 0.0),
+    ],
+)
+def test_similarity_is_shared_runs_by_all_runs(one, other, expected):
+    assert similarity(read_text(one).shingles, read_text(other).shingles) == expected
 
 
 def test_a_joiner_changes_the_score_of_a_document_without_text_and_of_one_with_it():

@@ -7,11 +7,6 @@ from shiguan.text.questions import cleaned_question, fault_of_rewrite, is_questi
 from shiguan.text.terms import question_subject
 
 
-def test_subject_is_the_question_without_its_frame():
-    assert question_subject("郭子仪是谁？").split() == ["郭子仪", "？"]
-    assert question_subject("什么？") == "什么？"
-
-
 def test_a_name_spelt_out_is_not_invented():
     question, context = "How do companies adapt to it in the U.S.?", "What is the purpose of GDPR?"
     rewrite = "How do companies adapt to the General Data Protection Regulation in the United States?"
@@ -30,21 +25,19 @@ def test_questions_and_requests_are_told_from_statements(text, question):
     assert is_question(text) is question
 
 
-def test_an_answer_after_the_question_is_cut_off():
-    assert question_part("Who was he? A general.") == "Who was he?"
-    assert question_part("“Who was he?”") == "“Who was he?”"
-    assert question_part("A general.") == "A general."
-
-
 @pytest.mark.parametrize(
-    ("text", "question"),
+    ("part", "text", "question"),
     [
-        ("1. x", "x"), ("- x", "x"), ("（二）甲", "甲"), ("Query 2: x", "x"), ("“x y”", "x y"), ("**x**", "x"),
-        ("...", ""), ("", ""),
+        (cleaned_question, "1. x", "x"), (cleaned_question, "- x", "x"), (cleaned_question, "（二）甲", "甲"),
+        (cleaned_question, "Query 2: x", "x"), (cleaned_question, "“x y”", "x y"), (cleaned_question, "**x**", "x"),
+        (cleaned_question, "...", ""), (cleaned_question, "", ""),
+        (question_part, "Who was he? A general.", "Who was he?"), (question_part, "“Who was he?”", "“Who was he?”"),
+        (question_part, "A general.", "A general."),
+        (question_subject, "郭子仪是谁？", "郭子仪 ？"), (question_subject, "什么？", "什么？"),
     ],
 )  # fmt: skip
-def test_what_models_put_around_a_question_is_taken_away(text, question):
-    assert cleaned_question(text) == question
+def test_what_stands_around_a_question_is_taken_away(part, text, question):
+    assert part(text).split() == question.split()
 
 
 def test_queries_are_kept_once_and_in_number():

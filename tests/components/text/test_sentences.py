@@ -25,12 +25,6 @@ def test_chinese_sentences_end_at_their_own_marks_without_spaces(expected):
     assert sentences("".join(expected)) == expected
 
 
-def test_a_row_of_a_table_is_not_divided_within_a_cell_at_a_semicolon():
-    rows = ["742 | Ten commands | 十节度；安禄山任平卢节度使", "763 | 十二月；退兵 | The end"]
-    assert sentences("Date | Event\n" + "\n".join(rows)) == ["Date | Event", *rows]
-    assert sentences("他在；她不在。\n742 | 十节度；退兵") == ["他在；", "她不在。", "742 | 十节度；退兵"]
-
-
 @pytest.mark.parametrize(
     "caption",
     [
@@ -45,33 +39,24 @@ def test_the_number_of_a_caption_belongs_to_it(caption):
     assert sentences(f"We had to go to {caption}")[0].count(".") == caption.split(" ")[1].count(".")
 
 
-def test_every_row_of_a_table_is_a_sentence_of_its_own():
-    rows = ["Chronology", "742 | Pinglu | 平卢", "16 Dec. 755 | An Lushan rises. At Fanyang | 起兵范阳"]
-    assert sentences("\n".join(rows)) == [*rows[:2], "16 Dec. 755 | An Lushan rises.", "At Fanyang | 起兵范阳"]
-
-
 @pytest.mark.parametrize(
     "expected",
     [
         ["Mr. Li met Dr. Wang.", "They talked."],
         ["He read texts (e.g. annals, i.e. lists) vs. tales.", "Then he slept."],
         ["J. K. Rowling and W. E. B. Du Bois never met.", "A pity."],
-        ["Pi is about 3.14.", "It is not 3."],
-        ["See No. 5, vol. II and p. 12.", "No.", "I will not."],
+        ["Pi is about 3.14.", "It is not 3."], ["See No. 5, vol. II and p. 12.", "No.", "I will not."],
         ["St. Petersburg fell.", "He lived in Main St.", "The house stands."],
         ["Wait... what?", "Well...", "Then he left."],
         ["“Stop!” he cried.", '"Is it you?!"', "Nobody answered."],
         ["(He left.)", "Nobody saw [him].", "‘True.’", "Good."],
         ["*He left.*", "**Nobody saw him.**", "_True._", "Good."],
         ["The U.S. Army came at 5 p.m. on Oct. 5.", "It rained."],
-        ["He works at Apple Inc.", "The firm is large."],
-        ["Vitamin C.", "It helps."],
-        ["I like art.", "I always did."],
+        ["He works at Apple Inc.", "The firm is large."], ["Vitamin C.", "It helps."], ["I like art.", "I always did."],
         ["1. Introduction.", "IV. The whale."],
         ["Claim one [1].", "Claim two.[2]", "Claim three. [3][4]", "Claim four. [5, 6]", "Five."],
         ["Visit example.com or www.example.org/a.b now.", "Thanks."],
-        ["Smith et al. showed it.", "We agree."],
-        ["Yahoo! announced it.", "Who cares?"],
+        ["Smith et al. showed it.", "We agree."], ["Yahoo! announced it.", "Who cares?"],
         ["A spaced . . . pause.", "Done."],
         ["The case of Fletcher v. Peck was heard in 1810.", "Brown v. The Board came later."],
         ["Let w be orthogonal to v.", "Then w is zero."],
@@ -88,7 +73,7 @@ def test_every_row_of_a_table_is_a_sentence_of_its_own():
         ["So he says [Woodcock, Op. Cit., pp. 139-40] of 1886.", "Loc. Cit. is not the end."],
     ],
     ids=lambda expected: expected[0],
-)
+)  # fmt: skip
 def test_english_sentences_keep_abbreviations_initials_numbers_and_quotes_together(expected):
     assert sentences(" ".join(expected)) == expected
 
@@ -111,19 +96,24 @@ def test_other_scripts_end_at_their_own_stops(expected):
     assert sentences(" ".join(expected)) == expected
 
 
-def test_a_blank_line_always_ends_a_sentence_and_a_line_break_never_does():
-    found = sentences("a wrapped\nline\n \nnext, unfinished\r\n\r\nlast")
-    assert found == ["a wrapped\nline", "next, unfinished", "last"]
-
-
-def test_headings_and_list_items_stand_alone():
-    assert sentences("# Head, one, two\nBody text\n- item a\n- item b\n2. third\n　　新段落") == [
-        "# Head, one, two", "Body text", "- item a", "- item b", "2. third", "新段落",
-    ]  # fmt: skip
-
-
-def test_a_number_sign_within_a_line_is_no_heading():
-    assert sentences("in C # one\n\nnext") == ["in C # one", "next"]
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # A blank line always ends a sentence, and a line break never does.
+        ("a wrapped\nline\n \nnext, unfinished\r\n\r\nlast", ["a wrapped\nline", "next, unfinished", "last"]),
+        ("in C # one\n\nnext", ["in C # one", "next"]),
+        ("# Head, one, two\nBody text\n- item a\n- item b\n2. third\n　　新段落",
+         ["# Head, one, two", "Body text", "- item a", "- item b", "2. third", "新段落"]),
+        # Every row of a table is a sentence of its own, not divided within a cell at a semicolon.
+        ("Chronology\n742 | Pinglu | 平卢\n16 Dec. 755 | An Lushan rises. At Fanyang | 起兵范阳",
+         ["Chronology", "742 | Pinglu | 平卢", "16 Dec. 755 | An Lushan rises.", "At Fanyang | 起兵范阳"]),
+        ("Date | Event\n742 | Ten | 十节度；安禄山任平卢节度使\n763 | 十二月；退兵 | The end",
+         ["Date | Event", "742 | Ten | 十节度；安禄山任平卢节度使", "763 | 十二月；退兵 | The end"]),
+        ("他在；她不在。\n742 | 十节度；退兵", ["他在；", "她不在。", "742 | 十节度；退兵"]),
+    ],
+)  # fmt: skip
+def test_lines_end_sentences_where_they_are_rows_items_or_headings(text, expected):
+    assert sentences(text) == expected
 
 
 PIECES = st.sampled_from([

@@ -67,32 +67,26 @@ def test_a_place_is_that_of_the_words_in_the_passage(search, library):
     assert found["anchor"]["offset"] == read.index("above all things")
 
 
-@pytest.mark.parametrize(
-    ("quotation", "quoted", "stands"),
-    [
-        ("There were 14 men aboard, and Starbuck", "14", "40"),
-        ("and Stubb did not fear them; the captain", "Stubb", "Starbuck"),
-        ("There were 40 men aboard, and Starbuck did fear them", "", "not"),
-        ("the captain had lost his arm three years before", "arm", "leg"),
-        ("太宗御太極殿，羣臣皆怒", "怒", "賀"),
-        ("貞觀三年春正月，太宗御太極殿", "三", "二"),
-        ("房玄齡受賞，曰：「臣有三愧。」", "", "不"),
-    ],
-)
+@pytest.mark.parametrize(("quotation", "quoted", "stands"), [
+    ("There were 14 men aboard, and Starbuck", "14", "40"),
+    ("and Stubb did not fear them; the captain", "Stubb", "Starbuck"),
+    ("There were 40 men aboard, and Starbuck did fear them", "", "not"),
+    ("the captain had lost his arm three years before", "arm", "leg"),
+    ("太宗御太極殿，羣臣皆怒", "怒", "賀"), ("貞觀三年春正月，太宗御太極殿", "三", "二"), ("房玄齡受賞，曰：「臣有三愧。」", "", "不"),
+])  # fmt: skip
 def test_a_word_a_name_a_number_and_a_negation_alter_a_quotation(search, quotation, quoted, stands):
     found = search.check(quotation)
     assert found["verdict"] == "altered"
     assert found["difference"] == [{"quoted": quoted, "stands": stands}]
 
 
-def test_an_ellipsis_hides_no_denial(search):
-    assert search.check("Starbuck did … fear them; the captain")["verdict"] == "altered"
-    assert search.check("There were 40 men aboard, and Starbuck did [not ever] not fear them")["verdict"] == "altered"
-
-
-@pytest.mark.parametrize("bracketed", ["[un]nothing", "[14] little", "[not] little", "[十] little"])
-def test_brackets_hide_no_denial_no_number_and_no_part_of_a_word(search, bracketed):
-    assert search.check(f"I thought I would sail about a {bracketed} and see the watery part")["verdict"] == "altered"
+@pytest.mark.parametrize("text", [
+    "Starbuck did … fear them; the captain", "There were 40 men aboard, and Starbuck did [not ever] not fear them",
+    *(f"I thought I would sail about a {bracketed} and see the watery part"
+      for bracketed in ("[un]nothing", "[14] little", "[not] little", "[十] little")),
+])  # fmt: skip
+def test_an_ellipsis_and_brackets_hide_no_denial_no_number_and_no_part_of_a_word(search, text):
+    assert search.check(text)["verdict"] == "altered"
 
 
 def test_what_repeats_itself_a_thousand_times_is_answered(search):
@@ -109,23 +103,18 @@ def test_parts_of_several_places_are_stitched(search):
     ]
 
 
-@pytest.mark.parametrize(
-    "text", ["It is a truth universally acknowledged", "春眠不覺曉，處處聞啼鳥", "مرحبا بالعالم كله"]
-)
-def test_what_stands_nowhere_is_absent(search, text):
-    found = search.check(text)
-    assert (found["verdict"], found["source"], found["places"]) == ("absent", None, 0)
+def test_what_stands_nowhere_is_absent_and_what_is_too_short_is_said_to_be(search):
+    for text in ("It is a truth universally acknowledged", "春眠不覺曉，處處聞啼鳥", "مرحبا بالعالم كله"):
+        found = search.check(text)
+        assert (found["verdict"], found["source"], found["places"]) == ("absent", None, 0)
+    for text in ("abc", "“”", "", "賀之也", "!!!", "\x1b[31m", "<b>"):
+        assert search.check(text)["verdict"] == "too_short"
 
 
 def test_all_places_of_a_quotation_are_counted(search):
     found = search.check("they swore the oath upon the river stone")
     assert (found["verdict"], found["places"]) == ("found", 40)
     assert search.check("they swore the oath upon the river stone", "Song 17")["section"] == ["Song 17"]
-
-
-@pytest.mark.parametrize("text", ["abc", "“”", "", "賀之也", "!!!", "\x1b[31m", "<b>"])
-def test_what_is_too_short_is_said_to_be(search, text):
-    assert search.check(text)["verdict"] == "too_short"
 
 
 def test_a_wrong_place_beside_a_quotation_is_told(search):

@@ -22,23 +22,14 @@ def search(tmp_path_factory):
     close_all_shards()
 
 
-@pytest.mark.parametrize(
-    ("quotation", "quote"),
-    [
-        (
-            "龟兹乐部有工二十人，衣皂丝布头巾。",
-            "龟兹乐部有工二十人[脚注：《音乐志》卷二十九载其衣冠甚详。]，衣皂丝布头巾",
-        ),
-        ("卷二十九载其衣冠甚详", "卷二十九载其衣冠甚详"),
-        (
-            "The siege of the town lasted ten weeks and ended in the snow.",
-            "The siege of the town lasted ten weeks [Note: The Mirror counts eleven weeks from the first assault to the last.] "
-            "and ended in the snow",
-        ),
-        ("eleven weeks from the first assault to the last", "eleven weeks from the first assault to the last"),
-        ("lasted ten weeks … ended in the snow", None),
-    ],
-)
+@pytest.mark.parametrize(("quotation", "quote"), [
+    ("龟兹乐部有工二十人，衣皂丝布头巾。", "龟兹乐部有工二十人[脚注：《音乐志》卷二十九载其衣冠甚详。]，衣皂丝布头巾"),
+    ("卷二十九载其衣冠甚详", "卷二十九载其衣冠甚详"),
+    ("The siege of the town lasted ten weeks and ended in the snow.", "The siege of the town lasted ten weeks [Note: "
+     "The Mirror counts eleven weeks from the first assault to the last.] and ended in the snow"),
+    ("eleven weeks from the first assault to the last", "eleven weeks from the first assault to the last"),
+    ("lasted ten weeks … ended in the snow", None),
+])  # fmt: skip
 def test_a_quotation_across_or_inside_a_note_is_found_once(search, quotation, quote):
     found = search.check(quotation)
     assert (found["verdict"], found["places"]) == ("found", 1)
@@ -46,16 +37,13 @@ def test_a_quotation_across_or_inside_a_note_is_found_once(search, quotation, qu
         assert found["quote"] == quote
 
 
-@pytest.mark.parametrize(
-    ("quotation", "difference"),
-    [
-        ("龟兹乐部有工三十人，衣皂丝布头巾。", [{"quoted": "三", "stands": "二"}]),
-        ("The siege of the town lasted ten months and ended in the snow.", [{"quoted": "months", "stands": "weeks"}]),
-        ("Soldiers ever reached the bridge", [{"quoted": "", "stands": "No"}]),
-        ("得出关而返，凡十五万钱", [{"quoted": "", "stands": "不"}]),
-        ("衣皂丝布头巾。其工不得出关而返，凡十五", [{"quoted": "十五", "stands": "十五万钱"}]),
-    ],
-)
+@pytest.mark.parametrize(("quotation", "difference"), [
+    ("龟兹乐部有工三十人，衣皂丝布头巾。", [{"quoted": "三", "stands": "二"}]),
+    ("The siege of the town lasted ten months and ended in the snow.", [{"quoted": "months", "stands": "weeks"}]),
+    ("Soldiers ever reached the bridge", [{"quoted": "", "stands": "No"}]),
+    ("得出关而返，凡十五万钱", [{"quoted": "", "stands": "不"}]),
+    ("衣皂丝布头巾。其工不得出关而返，凡十五", [{"quoted": "十五", "stands": "十五万钱"}]),
+])  # fmt: skip
 def test_a_changed_or_cut_quotation_is_altered(search, quotation, difference):
     found = search.check(quotation)
     assert (found["verdict"], found["difference"]) == ("altered", difference)

@@ -9,16 +9,13 @@ def parts(text):
     return [(part.kind, part.text) for part in read_text(text)[0]]
 
 
-@pytest.mark.parametrize(
-    ("text", "quoted"),
-    [
-        ('He says "one two".', ["one two"]), ("He says “one two”.", ["one two"]), ("他说「一二」。", ["一二"]),
-        ("他说『一二』。", ["一二"]), ("“one ‘two’ “three” four”", ["one ‘two’ “three” four"]),
-        ("「一『二』三」", ["一『二』三"]), ('"one" and "two"', ["one", "two"]),
-        ("> one\n> two\n\nThree.", ["one\ntwo"]), (">>> one\n> — Melville\n", ["one"]), ("““”” “”", []),
-        ('"', []),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "quoted"), [
+    ('He says "one two".', ["one two"]), ("He says “one two”.", ["one two"]), ("他说「一二」。", ["一二"]),
+    ("他说『一二』。", ["一二"]),
+    ("“one ‘two’ “three” four”", ["one ‘two’ “three” four"]),
+    ("「一『二』三」", ["一『二』三"]), ('"one" and "two"', ["one", "two"]), ("> one\n> two\n\nThree.", ["one\ntwo"]),
+    (">>> one\n> — Melville\n", ["one"]), ("““”” “”", []), ('"', []),
+])  # fmt: skip
 def test_quotations_are_found_by_their_marks(text, quoted):
     assert [text for kind, text in parts(text) if kind == "quotation"] == quoted
 

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from shiguan.engine.loading import mappings
+
 FOLDER = Path(__file__).resolve().parents[3] / "pipelines" / "elasticsearch_qdrant"
 MODES = ("simple", "advanced", "precise")
 DESCRIBES_THE_COLLECTION = {"on_disk", "hnsw_config", "quantization_config", "shard_number", "replication_factor"}
@@ -12,14 +14,6 @@ DESCRIBES_THE_COLLECTION = {"on_disk", "hnsw_config", "quantization_config", "sh
 
 def definition(name):
     return yaml.safe_load((FOLDER / f"{name}.yml").read_text(encoding="utf-8"))
-
-
-def mappings(node):
-    """Every mapping within a part of a file, itself included."""
-    if isinstance(node, dict):
-        yield node
-    for value in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
-        yield from mappings(value)
 
 
 def stores(name):

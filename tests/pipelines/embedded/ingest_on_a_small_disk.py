@@ -14,11 +14,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.doubles.fake_embedder import embedded
+from tests.doubles.fake_embedder import embed_without_a_model
 
 from shiguan.cli import main
 from shiguan.ingest import vector_writer
-from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
 
 SLICE = 4
 
@@ -42,7 +41,7 @@ def run(folder, fault, book):
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300m", "tmpfs", str(folder)], check=True)
     batches = []
 
-    def embed(self, documents):
+    def before(documents):
         batches.append(len(documents))
         if len(batches) == 3 and fault == "full":
             with filling.open("wb") as file, contextlib.suppress(OSError):
@@ -50,9 +49,9 @@ def run(folder, fault, book):
                     file.write(bytes(1_000_000))
         elif len(batches) == 3:
             allow(library, 0o555)
-        return {"documents": list(map(embedded, documents))}
 
-    vector_writer._SLICE, E5DocumentEmbedder.run, E5DocumentEmbedder.warm_up = SLICE, embed, lambda self: None
+    vector_writer._SLICE = SLICE
+    embed_without_a_model(before)
     failed = told("ingest", str(book), "--data-dir", str(library))
     before = sum(batches)
     filling.unlink(missing_ok=True)

@@ -85,14 +85,6 @@ def test_every_kind_of_file_goes_in_with_its_place_and_its_meta(index, books):
     assert all(child.embedding for child in children)
 
 
-async def test_the_pipeline_runs_in_an_event_loop(index, books):
-    read = await index.reading.run_async({"sources": one_of_each(books)})
-    given = {"documents": read["joiner"]["documents"], "tenant_id": "t"}
-    result = await index.pipeline.run_async(given, include_outputs_from=STAGES)
-    assert result["passage_writer"]["new"] == 6
-    assert index.parents.count_documents() == 6
-
-
 def test_the_same_files_twice_change_nothing_and_embed_nothing(index, books):
     files = one_of_each(books)
     index.run(*files)

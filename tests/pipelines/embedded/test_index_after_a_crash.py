@@ -2,19 +2,18 @@
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from tests.doubles.small_library import copy_library
+from tests.doubles.started import Started
 
 from shiguan.engine.loading import load_stores
 from shiguan.stores.embedded.shards import close_all_shards
 
-ROOT = Path(__file__).resolve().parents[3]
 SCRIPT = Path(__file__).with_name("ingest_and_die.py")
 POINTS = 10
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forked processes")]
 
 
 def run_all(*runs):
@@ -22,11 +21,8 @@ def run_all(*runs):
     arguments = []
     for data_dir, last_step, files in runs:
         arguments += ["--"] * bool(arguments) + [str(data_dir), str(last_step), *map(str, files)]
-    paths = os.pathsep.join([str(ROOT / "components"), str(ROOT)])
-    environment = {**os.environ, "PYTHONPATH": paths, "PYTHONWARNINGS": "ignore"}
-    done = subprocess.run(
-        [sys.executable, str(SCRIPT), *arguments], env=environment, capture_output=True, text=True, check=False
-    )
+    environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
+    done = Started(SCRIPT, *arguments, environment=environment, fresh=True).finished(3600)
     assert done.returncode == 0, done.stderr
     return done.stdout.split("\n")[:-1]
 
@@ -57,8 +53,6 @@ def write_version(folder, version):
     return [folder / "book.txt", folder / "rows.jsonl"]
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forked processes")
-@pytest.mark.slow
 def test_a_second_run_after_kill_9_at_any_of_ten_points_gives_the_store_of_one_clean_run(tmp_path):
     books = tmp_path / "books"
     books.mkdir()
@@ -92,8 +86,6 @@ def test_a_second_run_after_kill_9_at_any_of_ten_points_gives_the_store_of_one_c
         assert everything_in(tmp_path / name) == expected, name
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forked processes")
-@pytest.mark.slow
 def test_after_kill_9_among_the_vectors_resuming_without_the_files_gives_the_same_store(tmp_path):
     books = tmp_path / "books"
     books.mkdir()
@@ -118,8 +110,6 @@ def test_after_kill_9_among_the_vectors_resuming_without_the_files_gives_the_sam
             file.with_suffix(".away").rename(file)
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forked processes")
-@pytest.mark.slow
 @pytest.mark.parametrize("command", ["delete", "copy"])
 def test_a_delete_or_a_copy_that_is_killed_at_any_point_is_finished_by_the_same_command(tmp_path, command):
     """Nothing else is lost meanwhile, and no child is there without its parent."""

@@ -51,12 +51,9 @@ def test_a_question_in_any_language_finds_its_passage_without_a_warning(mode, te
     assert (documents[0].meta["record_id"], warnings) == (record, [])
 
 
-def test_scores_fall_along_the_order(mode):
+def test_scores_fall_along_the_order_and_top_k_of_a_request_counts(mode):
     documents, _ = mode.search("Who sold the salt of the state?", tenant_id="t")
     scores = [document.score for document in documents]
     assert scores == sorted(scores, reverse=True)
     assert scores[0] > scores[-1] >= 0
-
-
-def test_top_k_of_a_request_counts(mode):
     assert len(mode.search("salt", tenant_id="t", top_k=2)[0]) == 2

@@ -116,7 +116,6 @@ async def test_without_a_tenant_nothing_is_searched(searches, elasticsearch, qdr
     [
         ("_embedding_retrieval", {}),
         ("_query_sql", {}),
-        ("_sparse_vector_retrieval_inference", {"inference_id": "x"}),
         ("_hybrid_retrieval_inference_async", {"inference_id": "x"}),
     ],
 )
@@ -125,11 +124,13 @@ def test_what_other_retrievers_of_haystack_call_is_guarded_too(words, search, op
         getattr(words, search)("salt", **options)
 
 
-def test_filters_that_the_servers_would_read_differently_are_refused(searches):
+def test_filters_that_the_servers_would_read_differently_and_no_children_are_refused(searches):
     odd = {"operator": "AND", "conditions": [TENANT, {"field": "meta.colour", "operator": "!=", "value": "red"}]}
     for question, made in searches:
         with pytest.raises(RefusedError, match=r"cannot filter by `meta\.colour`"):
             made().run(question, filters=odd)
+        with pytest.raises(ValueError, match="`top_k` must be positive, got -1"):
+            made(top_k=-1).run(question, filters=TENANT)
 
 
 def test_nothing_to_search_by_finds_nothing(searches, elasticsearch, qdrant):
@@ -137,12 +138,6 @@ def test_nothing_to_search_by_finds_nothing(searches, elasticsearch, qdrant):
     for retriever, nothing in ((by_words(), ""), (by_words(), " \n"), (by_vectors(), [])):
         assert ids(retriever.run(nothing, filters=TENANT)) == []
     assert elasticsearch.requests == qdrant.requests == []
-
-
-def test_a_number_of_children_that_is_not_positive_is_refused(searches):
-    for question, made in searches:
-        with pytest.raises(ValueError, match="`top_k` must be positive, got -1"):
-            made(top_k=-1).run(question, filters=TENANT)
 
 
 def test_scores_are_scaled_where_a_file_says_so(words, vectors):

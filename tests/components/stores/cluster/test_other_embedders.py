@@ -79,19 +79,6 @@ def test_a_question_of_another_embedder_finds_no_vectors_and_is_told_so(vectors,
     )
 
 
-def test_an_upgrade_makes_all_vectors_anew_once(pair):
-    children = [child(number, embedding=None, content="x" * number) for number in range(1, 7)]
-    pair.write_documents(children, ALL)
-    assert VectorWriter(FakeEmbedder("old", dimensions=2), document_store=pair).complete(TENANT)["written"] == 6
-    new = FakeEmbedder("new", dimensions=2)
-    writer = VectorWriter(new, document_store=pair)
-    refused = writer.complete(TENANT)
-    assert (refused["written"], refused["missing"], len(refused["warnings"])) == (0, 0, 1)
-    assert writer.complete(TENANT, replace_others=True) == {"written": 6, "missing": 0, "warnings": []}
-    assert sorted(new.embedded) == [f"c{number}" for number in range(1, 7)]
-    assert (pair.embedder(), writer.complete(TENANT)["written"]) == ("new", 0)
-
-
 def test_an_upgrade_that_breaks_off_goes_on(pair, monkeypatch):
     pair.write_documents([child(number, embedding=None) for number in range(6)], ALL)
     VectorWriter(FakeEmbedder("old", dimensions=2), document_store=pair).complete(TENANT)

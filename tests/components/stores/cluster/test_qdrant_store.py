@@ -91,13 +91,9 @@ def test_the_vector_query_is_under_the_tenants_filter(store, qdrant):
     assert found[0].meta == {"tenant_id": "a", "parent_id": "p", "start": 1}
 
 
-def test_ids_are_listed_without_vectors(store, qdrant):
-    store.write_documents([child(1), child(2, "b")], policy=ALL)
-    assert store.list_ids(TENANT) == ["c1"]
-    assert qdrant.sent("POST", "/points/scroll")[-1].body["with_payload"] == ["id"]
-
-
-def test_vectors_are_read_by_id(store):
+def test_vectors_are_read_by_id_and_ids_listed_without_them(store, qdrant):
     store.write_documents([child(1), child(2, embedding=(0.0, 1.0)), child(3, "b")], policy=ALL)
     assert store.read_vectors(TENANT) == {"c1": [1.0, 0.0], "c2": [0.0, 1.0]}
     assert store.existing_ids(["c1", "c3", "c9"]) == {"c1", "c3"}
+    assert sorted(store.list_ids(TENANT)) == ["c1", "c2"]
+    assert qdrant.sent("POST", "/points/scroll")[-1].body["with_payload"] == ["id"]

@@ -22,16 +22,12 @@ def conversations(conversations):
 
 
 @pytest.mark.parametrize("health", ["red", "yellow"])
-def test_a_primary_that_is_recovered_is_waited_for(pair, elasticsearch, waits, health):
+def test_a_primary_that_is_recovered_is_waited_for_and_reported(pair, elasticsearch, waits, health):
     """A primary that is brought back from a snapshot is yellow and takes no search: health does not say it."""
     elasticsearch.recovering, elasticsearch.recovering_health = 3, health
     assert pair.list_ids_without_vector(TENANT) == []
     assert waits == [0.1, 1.0, 2.0]
-
-
-@pytest.mark.parametrize("health", ["red", "yellow"])
-def test_a_primary_that_is_still_recovered_is_reported(pair, elasticsearch, health):
-    elasticsearch.recovering, elasticsearch.recovering_health = 10_000, health
+    elasticsearch.recovering = 10_000
     with pytest.raises(StoreUnavailableError, match=r"no_shard_available.*Then run the same again"):
         pair.count_documents()
 

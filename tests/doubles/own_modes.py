@@ -1,4 +1,4 @@
-"""Deployments of one's own: the shipped modes, with other models in `models.yml` and other sections in the file."""
+"""Modes of one's own: the shipped ones with other models, other sections, or an agent's tools that reach outside."""
 
 import re
 from pathlib import Path
@@ -32,3 +32,19 @@ def mode_with(folder: Path, mode: str, *, models: dict[str, Any] | None = None, 
 def named(llm: Any, *names: str, **more: Any) -> list[dict[str, Any]]:
     """Describe models at a stand-in, each called there as it is named here."""
     return [{"name": name, "base_url": llm.url, "model": name, **more} for name in names]
+
+
+def outside_tools(url: str) -> list[dict[str, Any]]:
+    """The database of persons and the encyclopedia, at another address than the public one."""
+    return [
+        {"type": "shiguan.agent.cbdb_search.CBDBSearch", "init_parameters": {"url": f"{url}/person.php?o=json"}},
+        {"type": "shiguan.agent.wikipedia_search.WikipediaSearch", "init_parameters": {"url": f"{url}/w/api.php"}},
+    ]
+
+
+def agent_file(folder: Path, tools: list[dict[str, Any]], *, deployment: str = "embedded") -> Path:
+    data = yaml.safe_load((PIPELINES / deployment / "agent.yml").read_text(encoding="utf-8"))
+    data["components"]["agent"]["init_parameters"]["tools"] += tools
+    path = folder / "agent.yml"
+    path.write_text("# LLM calls per question: 7.\n" + yaml.safe_dump(data, allow_unicode=True), encoding="utf-8")
+    return path
