@@ -1,48 +1,49 @@
 """
 Train and measure what reads whether a text states what a stretch of it says.
 
+    python -m bench.judge.factuality add --data DIR FILE …
     python -m bench.judge.factuality train --data DIR --out FOLDER --until 18:30
     python -m bench.judge.factuality measure --data DIR [--weights FILE]
 
-It learns from pairs of a passage and words of it that were written for it (`stated.tsv.gz`; of every eighth passage
-nothing), from half of `golden/cut_claims.tsv.gz`, and from clauses that the rules find stated in passages of the public
-sets, which nearly all are. Training goes on from `last.npz` in the folder where there is one; `pack` keeps it.
+It learns from `stated.tsv.gz`: stretches of passages, T or F (of every eighth passage nothing), and from half of
+`golden/cut_claims.tsv.gz`. `add` appends what was written, lines of `T|F`, a passage and a claim of its words, where
+these are found; of passages of the public sets only the place is kept, and of those kept out nothing. Training goes on
+from `last.npz` in the folder where there is one; `pack` keeps it.
 """
 
 import argparse
+import gzip
+import io
 import re
 import sys
 import time
 import zlib
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bench.judge.changes import HAN
-from bench.judge.sets import paragraphs, tang_passages
+from bench.judge.sets import book_texts, paragraphs, tang_passages
 from bench.quality.cut_claims import PAIRS, is_learned, read_pairs
 from bench.quality.minimal_pairs import half_of
 from bench.quality.pair_sources import read_books
+from bench.quality.public_sets import read
 from bench.quality.rows import auroc
-from shiguan.claims.restatement import restates
+from shiguan.claims.restatement import places
 from shiguan.models.factuality import ADAPTER, FactualityReader, window_of
-from shiguan.text.sentences import sentence_spans
 
 STATED = Path(__file__).with_name("stated.tsv.gz")
-CLAUSES = 6_000
-"""Of each language."""
-_CUTS = {
-    "en": re.compile(r"(?<=[,;:])\s+|\s+(?=(?:and|that|who|which|but|when|because|while|after|to|as|where|in|by)\b)"),
-    "zh": re.compile(r"(?<=[，；：、])"),
-}
+_CLOSED = ("en_squad2", "zh_cmrc2018", "zh_drcd", "tang_modern2classical")
+_REFERENCE = re.compile(r"@(\w{8}):(\d+):(\d+)")
 _QUOTES = re.compile(r"[\"“”‘’「」『』《》.。！？!?]")
-_LEADING = re.compile(r"(?:and|but|that|because|when|while|if)\s+")
-_RATES = {"adapter": 8e-4, "small": 1.5e-4, "heads": 1e-3}
+_RATES = {"adapter": 6e-4, "small": 1.2e-4, "heads": 8e-4}
 _BATCH_TOKENS, _WARM_UP, _KEEP_EVERY = 1600, 20, 420.0
 
 
@@ -51,11 +52,10 @@ class Stretch:
     """Words of a passage, and whether it states what they say."""
 
     source: str
+    """`written` by hand, `cut` or `joined` out of sentences of the public sets by rule, `golden`, or `alone`."""
     passage: str
-    place: tuple[int, int]
+    places: tuple[tuple[int, int], ...]
     stated: bool
-    found: bool = True
-    """Whether the rules find that it does."""
 
     @property
     def language(self) -> str:
@@ -70,30 +70,84 @@ class Stretch:
         return zlib.crc32(self.passage.encode()) % 8 == 7
 
 
+def texts_of(folder: Path) -> dict[str, str]:
+    """Read the texts that are learned from, by what their rows say of them."""
+    read_from = [*paragraphs(folder), *book_texts(folder, kept_out=False)]
+    texts = [paragraph for text in read_from for paragraph in text.paragraphs]
+    texts += [*tang_passages(folder, kept_out=False).values()]
+    texts += [row["text"] for row in read(folder / "en_multihop" / "corpus.jsonl.gz")]
+    plain = (re.sub(r"\s+", " ", text) for text in texts)
+    return {f"{zlib.crc32(text.encode()):08x}": text for text in plain}
+
+
 def stretches(folder: Path) -> Iterator[Stretch]:
-    """Read what was written, and clauses of the public sets; of what minimal pairs and evidence measure, nothing."""
+    """Read what is learned from and measured; of what minimal pairs and evidence measure, nothing."""
+    for _, kind, passage, claim in read_pairs(PAIRS):
+        if found := next(places(claim, passage), None):
+            yield Stretch("golden", passage, tuple(found), kind == "T")
     measured = "\n".join(text for book in read_books(folder) for text in book.texts if half_of(text) == "B")
-    for source, file in (("golden", PAIRS), ("written", STATED)):
-        labels: dict[tuple[str, tuple[int, int]], set[str]] = defaultdict(set)
-        places = [(kind, passage, restates(claim, passage), claim) for _, kind, passage, claim in read_pairs(file)]
-        known = [(kind, passage, found or words_of(claim, passage), found) for kind, passage, found, claim in places]
-        for kind, passage, place, _ in known:
-            if place:
-                labels[passage, place].add(kind)
-        for kind, passage, place, found in known:
-            # Where both are said of the same words, somebody else is put in the place of who did it.
-            if place and len(labels[passage, place]) == 1 and (source == "golden" or passage not in measured):
-                yield Stretch(source, passage, place, kind == "T", found is not None)
-    for language in ("en", "zh"):
-        yield from _clauses(folder, language, measured)
+    texts = texts_of(folder)
+    with gzip.open(STATED, "rt", encoding="utf-8") as rows:
+        for row in rows:
+            source, kind, passage, spans = row.rstrip("\n").split("\t")
+            if reference := _REFERENCE.fullmatch(passage):
+                passage = texts.get(reference[1], "")[int(reference[2]) : int(reference[3])]
+            if passage and passage not in measured:
+                found = [tuple(map(int, span.split("-"))) for span in spans.split(",")]
+                yield Stretch(source, passage, tuple((start, end) for start, end in found), kind == "T")
+
+
+def add(options: argparse.Namespace) -> None:
+    """Append pairs to what is learned from."""
+    refer, rows = _references(options.data), list[str]()
+    for file in options.files:
+        source = file.stem.rstrip("0123456789")
+        for line in file.read_text("utf-8").splitlines():
+            kind, passage, claim = line.split("\t")
+            passage = re.sub(r"\s+", " ", passage).strip()
+            found = next(places(claim, passage), None)
+            if found and (told := refer(passage)):
+                spans = ",".join(f"{start}-{end}" for start, end in found)
+                rows.append("\t".join((source, kind, told, spans)))
+    with gzip.open(STATED, "rt", encoding="utf-8") if STATED.exists() else io.StringIO() as known:
+        rows = [*known.read().splitlines(), *rows]
+    labels: dict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        _, kind, place = row.split("\t", 2)
+        labels[place].add(kind)
+    # Where both are said of the same words, somebody else is put in the place of who did it.
+    kept = [row for row in dict.fromkeys(rows) if len(labels[row.split("\t", 2)[2]]) == 1]
+    with STATED.open("wb") as raw, gzip.GzipFile(fileobj=raw, mode="wb", mtime=0, filename="") as out:
+        out.write("".join(f"{row}\n" for row in kept).encode())
+    print(f"{len(kept)} stretches in {STATED}")
+
+
+def _references(folder: Path) -> Callable[[str], str]:
+    """Return what tells where a passage stands in the public sets, the passage of none, and nothing of a closed one."""
+    texts = texts_of(folder)
+    every, keys = "\n".join(texts.values()), [*texts]
+    begins = [*accumulate((len(text) + 1 for text in texts.values()), initial=0)]
+    rows = [row["text"] for name in _CLOSED for row in read(folder / name / "corpus.jsonl.gz")]
+    rows += [row["text"] for row in read(folder / "judge" / "passages.jsonl.gz")]
+    closed = re.sub(r"[^\S\n]+", " ", "\n".join(row.replace("\n", " ") for row in rows))
+
+    @lru_cache(None)
+    def refer(passage: str) -> str:
+        at = every.find(passage)
+        if at < 0:
+            return "" if passage in closed else passage
+        number = bisect_right(begins, at) - 1
+        return f"@{keys[number]}:{at - begins[number]}:{at - begins[number] + len(passage)}"
+
+    return refer
 
 
 def alone(known: Sequence[Stretch], draw: np.random.Generator) -> Iterator[Stretch]:
     """Yield the words of stretches as sentences, alone or among others: without a frame nothing takes them back."""
     said: dict[str, list[str]] = {"en": [], "zh": []}
     for one in known:
-        words = one.passage[slice(*one.place)].strip(" ,;:，；：、")
-        if words and not _QUOTES.search(words):
+        words = one.passage[slice(*one.places[0])].strip(" ,;:，；：、")
+        if words and len(one.places) == 1 and not _QUOTES.search(words):
             said[one.language].append(words[0].upper() + words[1:])
     for language, sentences in said.items():
         gap, stop = (" ", ".") if language == "en" else ("", "。")
@@ -104,46 +158,13 @@ def alone(known: Sequence[Stretch], draw: np.random.Generator) -> Iterator[Stret
             first = int(draw.integers(len(others) + 1))
             before = gap.join([*others[:first], ""])
             passage = gap.join([*others[:first], f"{words}{stop}", *others[first:]])
-            yield Stretch("alone", passage, (len(before), len(before) + len(words)), stated=True)
-
-
-def words_of(claim: str, passage: str) -> tuple[int, int] | None:
-    """Find a claim's words in a passage; a name put in the place of a pronoun may not be there."""
-    words = re.findall(r"\w" if HAN.search(claim) else r"[^\W_]+", claim)
-    runs = (r"\W{0,4}".join(map(re.escape, words[first:])) for first in range(min(4, len(words) - 1)))
-    found = (re.search(run, passage, re.IGNORECASE) for run in runs)
-    return next((one.span() for one in found if one), None)
-
-
-def _clauses(folder: Path, language: str, measured: str) -> Iterator[Stretch]:
-    """Cut clauses out of sentences, beside their neighbours, where the rules find them stated."""
-    draw = np.random.default_rng(5)
-    texts = [paragraph for text in paragraphs(folder) for paragraph in text.paragraphs]
-    texts += tang_passages(folder, kept_out=False).values()
-    texts = [text for text in texts if bool(HAN.search(text)) == (language == "zh") and text not in measured]
-    made = 0
-    for at in draw.permutation(len(texts)):
-        text = re.sub(r"\s+", " ", texts[at])[:6000]
-        spans = sentence_spans(text)
-        for number in draw.permutation(len(spans))[:3]:
-            beside = spans[max(0, number - 1)][0], spans[min(len(spans) - 1, number + 1)][1]
-            passage, pieces = text[slice(*beside)], _CUTS[language].split(text[slice(*spans[number])])
-            if len(passage) > 900:
-                continue
-            for first in draw.permutation(len(pieces))[:4]:
-                claim = " ".join(pieces[first : first + draw.integers(1, 6)]).strip(" ,;:，；：、.。")
-                claim = _LEADING.sub("", claim.replace(" ", "") if language == "zh" else claim)
-                if len(claim) >= (4 if language == "zh" else 12) and (place := restates(claim, passage)):
-                    made += 1
-                    yield Stretch("clauses", passage, place, stated=True)
-        if made >= CLAUSES:
-            return
+            yield Stretch("alone", passage, ((len(before), len(before) + len(words)),), stated=True)
 
 
 @lru_cache(200_000)
 def tokens(stretch: Stretch) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return the tokens of the window around a stretch, and which of them are its."""
-    pieces, inside = window_of(stretch.passage, *stretch.place)
+    pieces, inside = window_of(stretch.passage, stretch.places)
     return np.array(pieces), inside
 
 
@@ -159,7 +180,11 @@ def train(options: argparse.Namespace) -> None:
     torch.manual_seed(options.seed)
     options.out.mkdir(parents=True, exist_ok=True)
     known = [one for one in stretches(options.data) if not one.is_kept_out and tokens(one)[1].any()]
-    written, clauses = ([one for one in known if (one.source == "clauses") == is_clause] for is_clause in (False, True))
+    clauses, joined, against, written = (
+        [one for one in known if one.source == source] for source in ("cut", "joined", "golden", "written")
+    )
+    # What was written against the check, and what is joined of two parts, is the hardest: it is read twice as often.
+    written += 2 * (joined + against)
     clauses += [one for one in alone(written, np.random.default_rng(options.seed)) if tokens(one)[1].any()]
     began = time.time()
     until = time_of_day(options.until, began)
@@ -171,8 +196,8 @@ def train(options: argparse.Namespace) -> None:
     draw = np.random.default_rng([options.seed, int(began)])
     step, read, seen, kept, share = 0, 0, 0.6, began, 1.0
     while share > 0:
-        # As many clauses of books and sentences alone as of what was written: they are easy, and true.
-        chosen = draw.permutation(len(clauses))[: len(written)]
+        # Half as many clauses of books and sentences alone as of what was written: they are easy.
+        chosen = draw.permutation(len(clauses))[: len(written) // 2]
         waiting = draw.permutation(np.array([*written, *(clauses[at] for at in chosen)], object)).tolist()
         while waiting and share > 0:
             batch: list[Stretch] = []
@@ -205,16 +230,16 @@ def measure(options: argparse.Namespace) -> None:
     """Print what is told apart of what is kept out, and what would be lost and found at some thresholds."""
     reader = FactualityReader(options.weights)
     known = [one for one in stretches(options.data) if one.is_kept_out]
-    odds = np.array([reader.log_odds(one.passage, *one.place) for one in known])
+    odds = np.array([reader.log_odds(one.passage, one.places) for one in known])
     print(
-        "| what the rules find | stated | not | AUROC | "
+        "| of kept out | stated | not | AUROC | "
         + " | ".join(f"below {limit}: stated, not" for limit in options.limits)
         + " |"
     )
     print("|---|---:|---:|---:|" + "---|" * len(options.limits))
-    for source in ("golden", "written", "clauses"):
+    for source in ("golden", "written", "cut", "joined"):
         for language in ("en", "zh"):
-            at = [n for n, one in enumerate(known) if one.source == source and one.language == language and one.found]
+            at = [n for n, one in enumerate(known) if one.source == source and one.language == language]
             stated, here = np.array([known[n].stated for n in at]), odds[at]
             apart = f"{auroc(here[stated].tolist(), here[~stated].tolist()):.3f}" if 0 < stated.sum() < len(at) else ""
             shares = [
@@ -229,15 +254,17 @@ def main() -> int:
     """Train or measure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     tasks = parser.add_subparsers(required=True)
-    learning, measuring = tasks.add_parser("train"), tasks.add_parser("measure")
-    for one in (learning, measuring):
+    adding, learning, measuring = (tasks.add_parser(name) for name in ("add", "train", "measure"))
+    for one in (adding, learning, measuring):
         one.add_argument("--data", type=Path, required=True)
+    adding.add_argument("files", type=Path, nargs="+")
+    adding.set_defaults(task=add)
     learning.add_argument("--out", type=Path, required=True)
     learning.add_argument("--until", required=True, help="the time of the day, UTC, at which the learning rate is 0")
     learning.add_argument("--seed", type=int, default=1)
     learning.set_defaults(task=train)
     measuring.add_argument("--weights", type=Path, default=ADAPTER)
-    measuring.add_argument("--limits", type=float, nargs="+", default=[-4.0, -3.0, -2.0, -1.0, 0.0])
+    measuring.add_argument("--limits", type=float, nargs="+", default=[-1.0, 0.0, 1.0, 1.75, 2.5])
     measuring.set_defaults(task=measure)
     options = parser.parse_args()
     options.task(options)

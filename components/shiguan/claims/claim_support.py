@@ -139,9 +139,6 @@ def _judged(reading: Reading, aligned: float | None, own: float, mean: float) ->
     same_matter = same_matter and not reading.stray_numbers
     if missing and not same_matter:
         return Support(_unchecked(score), "unsupported", missing, *span)
-    if reading.doubted:
-        doubt = "a passage has these words, but may not state them"
-        return Support(_unchecked(score), "partial", doubt, *span, same_words=True)
     if reading.comparison.differences:
         difference = reading.comparison.differences[0]
         instead = f"where the answer has “{difference.claimed}”" if difference.kind == "word" else "before it"
@@ -149,6 +146,9 @@ def _judged(reading: Reading, aligned: float | None, own: float, mean: float) ->
         # A claim whose other words are all there is supported in part.
         verdict: Verdict = "partial" if own >= _SURE_PARTIAL else "unsupported"
         return Support(_unchecked(score), verdict, doubt, *span)
+    if reading.doubted:
+        doubt = "a passage has these words, but may not state them"
+        return Support(_unchecked(score), "partial", doubt, *span, same_words=True)
     if own >= SUPPORTED and (reading.classical or reading.window >= _SURE_WORDS):
         # Words do not show who did what to whom: that takes a judge that reads both.
         return Support(_unchecked(score), "partial", "the same words, not checked further", *span, same_words=True)

@@ -1,14 +1,12 @@
-"""Finds where the words of a claim stand in a passage one after the other, but for what may be left out anywhere."""
+"""Finds where the words of a claim stand in a passage: one after the other, or in pieces of one sentence."""
 
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from shiguan.claims.asides import behind_aside
 from shiguan.claims.clauses import Clauses
-from shiguan.claims.phrases import REPORTS
-from shiguan.claims.tokens import WORDS, Span, Token, is_finite, says_any
+from shiguan.claims.tokens import WORDS, Span, Token, is_finite
 from shiguan.reading.text import read_text
 from shiguan.text.name_forms import han_names
 from shiguan.text.names import SURNAMES
@@ -16,57 +14,121 @@ from shiguan.text.terms import fold_text, is_wide
 
 IN_LIST = frozenset({"", "、"})
 """The signs between the members of a list."""
+Pieces = list[Span]
+"""Where a claim stands, in tokens: more than one where something between is left out."""
 # A passage may have them, but a claim that has `then` or 又 says that something else came before.
 _LEFT_OUT = WORDS["harmless"] | {"then", "又"}
 _NO_FIRST_NAMES = WORDS["adverbial"] | WORDS["before"] | WORDS["subjects"] | WORDS["pronouns"]
 _ENDS = re.compile("[。！？；.!?;]")
 # A place is compared until it differs; places that differ late are given up after this many lengths of both texts.
 _MOST_PASSES = 32
+# What begins so is no aside: all the boats but one, the king or his son.
+_EXCEPTS = frozenset("but except save or nor not 或 除".split())
+# A longer phrase is not left out, in tokens.
+_LONGEST_GAP = 40
 # The letters of a unit in brackets: km, ha, °C.
 _UNIT = 3
 
 
-def matches(wanted: Sequence[Token], there: Clauses) -> Iterator[Span]:
-    """Yield where the tokens of a claim stand one after the other; work grows with the length of both."""
-    left = _MOST_PASSES * (len(wanted) + len(there.tokens))
-    for start, token in enumerate(there.tokens):
-        named = len(wanted) > 1 and wanted[1].same(token) and _is_name_part(wanted, 0, there, start)
-        if wanted[0].same(token) or named:
-            compared, end = compared_from(wanted, there, start)
-            if end:
-                yield start, end
-            left -= compared
-            if left < 0:
+class Matcher:
+    """Compares a claim with a passage; the work grows with the length of both."""
+
+    def __init__(self, wanted: Sequence[Token], there: Clauses) -> None:
+        self._wanted, self._there = wanted, there
+        self._left = _MOST_PASSES * (len(wanted) + len(there.tokens))
+
+    def matches(self, *, in_pieces: bool = False) -> Iterator[Pieces]:
+        """Yield where the claim stands; `in_pieces`: whether a phrase may be left out."""
+        tokens, wanted = self._there.tokens, self._wanted
+        for start, token in enumerate(tokens):
+            named = len(wanted) > 1 and wanted[1].same(token) and _is_name_part(wanted, 0, self._there, start)
+            if (wanted[0].same(token) or named) and (pieces := self.at(start, in_pieces=in_pieces)):
+                yield pieces
+            if self._left < 0:
                 return
 
+    def at(self, start: int, *, in_pieces: bool = False) -> Pieces:
+        """Return where the claim stands that begins at a place; no pieces where it does not stand there."""
+        at, end = self._run(0, start)
+        if at == len(self._wanted):
+            return [(start, end)]
+        # What is left out may begin with a word that the claim goes on with: 他于1990年在上海 for 他在上海.
+        ends = [(at, end), (at - 1, end - 1)] if at == end - start else [(at, end)]
+        for at, end in ends if in_pieces else ():
+            if start < end and self._there.can_end(end) and (rest := self._behind(at, end)):
+                return [(start, end), rest]
+        return []
 
-def compared_from(wanted: Sequence[Token], there: Clauses, start: int) -> tuple[int, int]:
-    """Return how many tokens of a claim stand at a place, and where they end if all do, else 0."""
-    at, place, tokens = 0, start, there.tokens
-    while at < len(wanted) and place < len(tokens):
-        if wanted[at].same(tokens[place]):
-            if place > start and _runs_on(wanted[at - 1], wanted[at], tokens[place]):
+    def _behind(self, at: int, end: int) -> Span | None:
+        """Return where the rest of the claim stands, behind a phrase that is left out and begins at a place."""
+        tokens = self._there.tokens
+        if end < len(tokens) and tokens[end].key in _EXCEPTS and (tokens[end].key != "but" or not tokens[end].breaks):
+            return None
+        # What a sign opens another one closes, or a joining word; but for the rest of a list.
+        opens = end < len(tokens) and bool(tokens[end].breaks)
+        for to in range(end + 1, min(len(tokens), end + _LONGEST_GAP)):
+            if self._left < 0 or tokens[to].stops or _ENDS.search(tokens[to].breaks) or tokens[end].stops:
+                return None
+            if self._wanted[at].same(tokens[to]) and self._is_left_out((end, to), opens=opens):
+                done, stop = self._run(at, to)
+                if done == len(self._wanted):
+                    return to, stop
+            if tokens[to].breaks not in IN_LIST:  # behind a second phrase somebody else may have done it
+                return None
+        return None
+
+    def _is_left_out(self, span: Span, *, opens: bool) -> bool:
+        """Return whether a phrase may be missing: the rest does not tell of a name or number that stands in it."""
+        there, (end, to) = self._there, span
+        phrase = there.tokens[end:to]
+        are_names = all(token.is_capital or token.key == "and" for token in phrase)
+        is_cut = there.is_joint(to) or (are_names if opens else there.is_joint(end))
+        if not is_cut or not there.can_begin(to):
+            return False
+        numbers = any(token.number for token in phrase)
+        names = any(token.is_capital for token in phrase)
+        # In Chinese, a phrase between signs is a clause of its own, and its number is not of the next one.
+        is_number = numbers and not phrase[0].is_han and any(token.number for token in self._wanted)
+        is_of_it = (names and not opens) or is_number
+        return not is_of_it or are_names or span in there.dates
+
+    def _run(self, at: int, start: int) -> Span:
+        """Return up to where the claim and the passage go on alike from a place of each."""
+        wanted, there, place, tokens = self._wanted, self._there, start, self._there.tokens
+        begun = at
+        while at < len(wanted) and place < len(tokens):
+            if wanted[at].same(tokens[place]):
+                if place > start and _runs_on(wanted[at], tokens[place]):
+                    break
+                at, place = at + 1, place + 1
+            elif _may_add(wanted, at, there, (start, place)):
+                at += 1
+            elif place > start and (behind := _behind_unit(wanted[at], tokens, place)):
+                place = behind
+            elif place > start and place + 1 < len(tokens) and wanted[at].same(tokens[place + 1]):
+                if not _may_leave_out(there, place):
+                    break
+                place += 1
+            else:
                 break
-            at, place = at + 1, place + 1
-        elif _may_add(wanted, at, there, (start, place)):
-            at += 1
-        elif place > start and (behind := _behind(wanted, at, there, (start, place))):
-            place = behind
-        elif place > start and place + 1 < len(tokens) and wanted[at].same(tokens[place + 1]):
-            is_name = is_first_name(tokens, place, there) and not is_first_name(tokens, place + 1, there)
-            is_name = is_name and (tokens[place].is_han or _is_subject(there, place))
-            is_of_another = tokens[place].key in WORDS["of_another"] or tokens[place + 1].key in WORDS["no_surnames"]
-            # 敬业之叔父 is 敬业的叔父; else 之 may be whom something is done to, or of a name: 诛之, 李之芳.
-            is_of = tokens[place].key == "之" and not tokens[place + 1].breaks and tokens[place + 1].key in WORDS["kin"]
-            if tokens[place].key not in _LEFT_OUT and not is_of and (is_of_another or not is_name):
-                break
-            place += 1
-        else:
-            break
-    return at, place if at == len(wanted) else 0
+        self._left -= 1 + at - begun
+        return at, place
 
 
 _OF_WHOM = frozenset("之人者也")
+
+
+def _may_leave_out(there: Clauses, place: int) -> bool:
+    """Return whether a token may be missing: an article, the first name of somebody, 之 before whose son one is."""
+    one, after = there.tokens[place : place + 2]
+    if one.key in _LEFT_OUT:
+        return True
+    is_name = is_first_name(there.tokens, place, there) and not is_first_name(there.tokens, place + 1, there)
+    is_name = is_name and (one.is_han or _is_subject(there, place))
+    is_of_another = one.key in WORDS["of_another"] or after.key in WORDS["no_surnames"]
+    # 敬业之叔父 is 敬业的叔父; else 之 may be whom something is done to, or of a name: 诛之, 李之芳.
+    is_of = one.key == "之" and not after.breaks and after.key in WORDS["kin"]
+    return is_of or (is_name and not is_of_another)
 
 
 def _may_add(wanted: Sequence[Token], at: int, there: Clauses, found: Span) -> bool:
@@ -75,7 +137,8 @@ def _may_add(wanted: Sequence[Token], at: int, there: Clauses, found: Span) -> b
     if start < place and wanted[at].key == "是" and there.tokens[place].breaks:
         # Not so in 京剧，昆曲，越剧，各有特色.
         end = there.end_of_phrase(place)
-        return says_any(there.tokens[place:end], _OF_WHOM) or there.ends_sentence(end)
+        says_who = any(one.key in _OF_WHOM for one in there.tokens[place:end])
+        return says_who or end == len(there.tokens) or there.tokens[end].stops
     named = at + 1 < len(wanted) and wanted[at + 1].same(there.tokens[place])
     return named and _is_name_part(wanted, at, there, place)
 
@@ -88,26 +151,23 @@ def _is_subject(there: Clauses, at: int) -> bool:
     return not there.has_article(at) and (opens or acts)
 
 
-def _runs_on(before: Token, claimed: Token, found: Token) -> bool:
-    """Return whether a claim goes on without a sign where a sentence ends, or somebody speaks: Otto, said Karl."""
+def _runs_on(claimed: Token, found: Token) -> bool:
+    """Return whether a claim goes on without a sign where a sentence ends."""
     if claimed.breaks not in IN_LIST:
         return False
     if claimed.breaks == "、" and found.breaks == "，":
         return True
     ends = found.stops and (claimed.is_capital or found.is_capital or bool(_ENDS.search(found.breaks)))
-    ends = ends or ";" in found.breaks
-    is_said = found.key in REPORTS and found.key != "according" and not found.is_han
-    return ends or (bool(found.breaks) and not claimed.breaks and (is_said or before.key in WORDS["replies"]))
+    return ends or ";" in found.breaks
 
 
-def _behind(wanted: Sequence[Token], at: int, there: Clauses, found: Span) -> int:
-    """Return where a passage goes on behind an aside, or a number in or behind its other unit: 170 miles (270 km)."""
-    near = there.tokens[found[1] : found[1] + 5]
+def _behind_unit(claimed: Token, tokens: Sequence[Token], place: int) -> int:
+    """Return where a passage goes on behind a number in or behind its other unit: 170 miles (270 km)."""
+    near = tokens[place : place + 5]
     unit = 2 * (near[0].breaks != "(")
     in_brackets = [token.breaks[:1] for token in near[unit : unit + 3]] == ["(", "", ")"]
-    if in_brackets and near[0].number and near[unit].number and len(near[unit + 1].key) <= _UNIT:
-        return found[1] + 2 if wanted[at].same(near[2]) else 0
-    return behind_aside(wanted, at, there, found)
+    is_unit = in_brackets and near[0].number and near[unit].number and len(near[unit + 1].key) <= _UNIT
+    return place + 2 if is_unit and claimed.same(near[2]) else 0
 
 
 def _is_name_part(wanted: Sequence[Token], at: int, there: Clauses, place: int) -> bool:

@@ -1,18 +1,24 @@
 """Finds where a passage states a claim: where it has its words and means them."""
 
+import re
+
 from haystack import logging
 
-from shiguan.claims.restatement import restates
+from shiguan.claims.restatement import Places, places
 from shiguan.errors import ModelMissingError
 from shiguan.llm.run import raise_if_cancelled
 from shiguan.models.factuality import factuality_reader
-from shiguan.models.judge import JUDGED
 from shiguan.reading.text import read_text
 
-# The log-odds below which a passage does not state what it has the words of (bench/judge/README.md).
-_LEAST = -2.5
-# Where the first place does not state it, so many others are looked at.
+# The log-odds below which a passage does not state what it has the words of (bench/judge/README.md): what is cut out
+# of a sentence is more often made false by the rest of it than a whole sentence by its neighbours.
+_LEAST, _LEAST_WHOLE = 1.75, -1.0
+# So many places of a claim's words are read.
 _PLACES = 3
+# What stands in quotation marks is only said to be somebody's words.
+_QUOTED = re.compile(r'\s*[“「『«"][^“”「」『』«»"]*[”」』»"]\W*')
+
+_WORD = re.compile(r"\w")
 
 logger = logging.getLogger(__name__)
 
@@ -23,31 +29,40 @@ def find_stated(claim: str, passage: str) -> tuple[tuple[int, int] | None, bool]
 
     :returns: The place, or None; and whether the passage has the words, but seems to report, suppose or deny them.
     """
-    doubted = False
-    for _ in range(_PLACES):
-        found = restates(claim, passage)
-        if found is None or _is_stated(passage, found):
-            return found, doubted
-        doubted = True
-        passage = passage[: found[0]] + " " * (found[1] - found[0]) + passage[found[1] :]
-    return None, doubted
+    seen = list[Places]()
+    for found in places(claim, passage):
+        if found in seen:
+            continue
+        if _QUOTED.fullmatch(claim) or _is_stated(passage, found):
+            return (found[0][0], found[-1][1]), bool(seen)
+        seen.append(found)
+        if len(seen) == _PLACES:
+            break
+    return None, bool(seen)
 
 
-def _is_stated(passage: str, place: tuple[int, int]) -> bool:
-    text = read_text(passage)
-    if text.language not in JUDGED:
-        return True
-    known = text.once(_odds_by_place)
-    if place not in known:
+def _is_stated(passage: str, found: Places) -> bool:
+    known, key = read_text(passage).once(_odds_by_place), tuple(found)
+    if key not in known:
         raise_if_cancelled()
         try:
-            known[place] = factuality_reader().log_odds(passage, *place)
+            known[key] = factuality_reader().log_odds(passage, found)
         except ModelMissingError as error:
-            logger.info("Whether a passage means what it says is judged by rules alone: {error}", error=str(error))
-            return True
-    return known[place] >= _LEAST
+            logger.info("Whether a passage means what it says is not judged: {error}", error=str(error))
+            return False
+    return known[key] >= (_LEAST_WHOLE if _is_whole(passage, found) else _LEAST)
 
 
-def _odds_by_place(_: str) -> dict[tuple[int, int], float]:
+def _is_whole(passage: str, found: Places) -> bool:
+    """Return whether what stands there is a sentence of the passage."""
+    (start, end), *others = found
+    text = read_text(passage)
+    return not others and any(
+        a <= start and end <= b and not _WORD.search(passage, a, start) and not _WORD.search(passage, end, b)
+        for a, b in text.sentences
+    )
+
+
+def _odds_by_place(_: str) -> dict[tuple[tuple[int, int], ...], float]:
     """Begin what is kept with a text: the log-odds of its stretches that were read."""
     return {}

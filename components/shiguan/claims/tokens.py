@@ -38,8 +38,6 @@ _FORMS = [verb.split() for verb in _TABLE["irregular"].split(",")]
 IRREGULAR = {form: verb for verb, *forms in _FORMS for form in forms}
 """The verbs by their forms that are not regular."""
 WORDS["finite"] |= WORDS["unchanged"] | {past for _, past, _ in _FORMS}
-OPENINGS = frozenset(phrase.strip() for phrase in fold_text(_TABLE["openings"]).split(","))
-"""What a sentence may open with that changes nothing."""
 PARTICIPLES = frozenset(form for _, _, form in _FORMS)
 """Those that do not end in -ed."""
 _TENSES = frozenset(frozenset(pair.split()) for pair in _TABLE["tenses"].split(","))
@@ -227,10 +225,6 @@ def is_finite(token: Token) -> bool:
     return is_past or token.key in WORDS["finite"] or token.key.removeprefix("re") in WORDS["finite"]
 
 
-def is_past(token: Token) -> bool:
-    return is_finite(token) and token.key not in WORDS["present"]
-
-
 def is_participle(words: Sequence[Token]) -> bool:
     """Return whether some words begin with a participle that tells what was done to somebody: born, wounded."""
     return bool(words) and (words[0].key in PARTICIPLES or (is_finite(words[0]) and words[0].key.endswith("ed")))
@@ -254,7 +248,7 @@ def count_verbs(words: Sequence[Token]) -> int:
 
 def has_one_verb(words: Sequence[Token]) -> bool:
     """Return whether a clause is long enough and has no second verb to which a phrase might belong."""
-    return is_enough(words) and count_verbs(words) <= 1 and not says_any(words, WORDS["reported"])
+    return is_enough(words) and count_verbs(words) <= 1
 
 
 @lru_cache(maxsize=8192)

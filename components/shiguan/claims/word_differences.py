@@ -274,7 +274,10 @@ def _whole_words(text: str, tokens: Sequence[_Token]) -> list[str]:
     if run is None or not all(token.is_han for token in tokens):
         return [text[start:end]]
     words = [text[at:to] for at, to in read_text(text).once(_han_words) if at < run.end() and to > start]
-    return list(dropwhile(_PARTICLES.__contains__, words)) or words
+    kept = list(dropwhile(_PARTICLES.__contains__, words))
+    while kept and kept[-1] in _PARTICLES:
+        kept.pop()
+    return kept or words
 
 
 def _han_words(text: str) -> tuple[Span, ...]:

@@ -1,6 +1,7 @@
 """Reads whether a text states what a stretch of it says: multilingual-e5-small with a low-rank adapter of its own."""
 
 import threading
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -51,16 +52,15 @@ class FactualityReader(GraphReader):
             f"factuality-{read.mark}.onnx", lambda path: FactualityGraph(AdaptedWeights(path, read.values))
         )
 
-    def log_odds(self, text: str, start: int, end: int) -> float:
+    def log_odds(self, text: str, places: Sequence[tuple[int, int]]) -> float:
         """
         Return the log-odds that a text states what a stretch of it says.
 
         :param text: Best some sentences; of a longer one the 128 tokens around the stretch are read.
-        :param start: Where the stretch begins, in code points.
-        :param end: Where it ends, exclusive.
+        :param places: Where the stretch begins and ends (exclusive), in code points; several where parts are left out.
         :returns: Above 0 where that is likely; 0 where the stretch has no token.
         """
-        pieces, inside = window_of(text, start, end)
+        pieces, inside = window_of(text, places)
         if not inside.any():
             return 0.0
         marked = np.pad(inside, 1)
@@ -72,14 +72,15 @@ class FactualityReader(GraphReader):
         return float(self._adapter.head("stated", pooled)[0])
 
 
-def window_of(text: str, start: int, end: int) -> tuple[list[int], NDArray[np.bool_]]:
+def window_of(text: str, places: Sequence[tuple[int, int]]) -> tuple[list[int], NDArray[np.bool_]]:
     """Return the tokens around a stretch of a text, and which of them are its."""
-    first = max(0, start - _AROUND)
-    text, start, end = text[first : end + _AROUND], start - first, end - first
-    pieces = tokenizer().pieces(text)
-    inside = np.array([start < b and a < end for _, a, b in pieces], bool)
-    places = np.flatnonzero(inside)
-    middle = (places[0] + places[-1] + 1) // 2 if len(places) else 0
+    first, last = places[0][0], places[-1][1]
+    cut = max(0, first - _AROUND)
+    spans = [(start - cut, end - cut) for start, end in places]
+    pieces = tokenizer().pieces(text[cut : last + _AROUND])
+    inside = np.array([any(start < b and a < end for start, end in spans) for _, a, b in pieces], bool)
+    marked = np.flatnonzero(inside)
+    middle = (marked[0] + marked[-1] + 1) // 2 if len(marked) else 0
     at = int(max(0, min(middle - MOST // 2, len(pieces) - MOST)))
     return [piece for piece, *_ in pieces[at : at + MOST]], inside[at : at + MOST]
 

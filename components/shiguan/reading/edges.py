@@ -43,17 +43,6 @@ _DENIES = re.compile(
     r"[\s“”‘’\"'「『*_]*\Z",
     re.IGNORECASE,
 )
-# What somebody says: in quotation marks behind a verb of saying, or there and a sentence.
-_SAYS = r"\b(?:sa(?:id|ys)|wrote|writes|replied|answered|asked|cried|added|told\s\w+)\b|[曰云言道说說称稱谓謂问問答]"
-# Straight marks do not show which of them opens: whose they are is told right behind them.
-_SAID_BEHIND = (
-    r"\s(?:\w+\.?\s){0,3}(?:said|cried|replied|exclaimed|observed|answered|asked|added|muttered|whispered|shouted)\b"
-)
-_SPEECH = re.compile(
-    rf"(?:(?:{_SAYS})(?:\sthat)?[\s:：,，]*[“「『\"]|[“「『](?=[^“”「」『』\n]{{9,}}[,.!?，。！？…][”」』])"
-    rf"|(?<!\S)\"(?=\w[^\"\n]{{8,}}[,.!?…]\"{_SAID_BEHIND}))[^”」』\"\n]*",
-    re.IGNORECASE,
-)
 # What a lead and a colon, or a heading above a list, bar: `Do not:`, `Common myths:`, and where that ends.
 _ITEM = r"\s{0,9}(?:[-*+•·▪] |[(（]?\d{1,2}[.)、）]|[a-z][.)] |[一二三四五六七八九十]{1,2}、)"
 _DO_NOT = r"(?:do|must|may|shall|should|can|could) not|cannot|\w+n['’]ts?|never|avoid|not to(?: do)?"
@@ -90,11 +79,6 @@ _BARRED_TO = {
     ),
     "line": re.compile(r"\n"),
 }
-
-
-def spoken_spans(text: str) -> list[tuple[int, int]]:
-    """Find what somebody says."""
-    return [match.span() for match in _SPEECH.finditer(text)]
 
 
 def barred_spans(text: str) -> list[tuple[int, int]]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shiguan.claims.stated import _LEAST
+from shiguan.claims.stated import _LEAST_WHOLE
 from shiguan.errors import ModelMissingError
 from shiguan.models.factuality import ADAPTER, FactualityReader
 
@@ -21,6 +21,15 @@ PAIRS = [
     ("节度使杀了使者", "众人亲眼看见{}。", "众人误以为{}。"),
     ("城中已经断粮", "探子回来后证实{}。", "敌军散布谣言，说{}。"),
     ("河水冲毁了大堤", "因为{}，县令被免职。", "倘若{}，县令就会被免职。"),
+    # Whose words they are, and how far they go.
+    ("the miller drowned", "In the spring {}.", "The wife of {}."),
+    ("the pilots were paid in gold", "In 1790 {}.", "Few of {}."),
+    ("dogs are allowed in the garden", "The rules were changed in May: {}.", "Only on Sundays {}."),
+    ("将军死于军中", "是岁，{}。", "使者见{}之兄。"),
+    # In other languages than English and Chinese.
+    ("Otto die Mühle verkaufte", "Weil {}, kam niemand mehr.", "Karl träumte, dass {}, und lachte."),
+    ("le roi mourut à Tours", "En 1410 {}.", "On raconte que {}."),
+    ("Король умер в Туле", "{}, и его сын занял престол.", "{}, как гласит легенда, но его сын жив."),
 ]
 
 
@@ -30,7 +39,7 @@ def reader():
 
 
 def log_odds(reader, text, stretch):
-    return reader.log_odds(text, text.index(stretch), text.index(stretch) + len(stretch))
+    return reader.log_odds(text, [(text.index(stretch), text.index(stretch) + len(stretch))])
 
 
 @pytest.mark.parametrize(("stretch", "stated", "other"), PAIRS)
@@ -46,6 +55,14 @@ def test_in_one_sentence_one_clause_may_be_stated_and_another_not(reader):
         min(log_odds(reader, text, "The owner sold the land"), log_odds(reader, text, "he moved to Acre"))
         > reported + 2
     )
+
+
+def test_what_is_left_out_between_two_pieces_may_be_another_ones(reader):
+    def log_odds_of(text, *pieces):
+        return reader.log_odds(text, [(text.index(piece), text.index(piece) + len(piece)) for piece in pieces])
+
+    own = log_odds_of("The king, who had sold the mill, moved to Acre.", "The king", "moved to Acre")
+    assert own > log_odds_of("The king wrote to a smith, who moved to Acre.", "The king", "moved to Acre") + 2
 
 
 def test_of_a_long_text_what_stands_around_the_stretch_is_read(reader):
@@ -65,13 +82,13 @@ def test_of_a_long_text_what_stands_around_the_stretch_is_read(reader):
     ],
 )
 def test_a_plain_sentence_is_stated(reader, text, stretch):
-    assert log_odds(reader, text, stretch) > _LEAST
+    assert log_odds(reader, text, stretch) > _LEAST_WHOLE
 
 
 @pytest.mark.parametrize("text", ["", " \n", "\x00", "He rose. \x00 He fell.", "a" * 100_000, "，" * 5_000])
 def test_any_text_is_read_and_a_place_without_text_says_nothing(reader, text):
-    assert isinstance(reader.log_odds(text, 0, len(text)), float)
-    assert reader.log_odds(text, len(text), len(text) + 9) == 0
+    assert isinstance(reader.log_odds(text, [(0, len(text))]), float)
+    assert reader.log_odds(text, [(len(text), len(text) + 9)]) == 0
 
 
 def test_a_missing_or_broken_adapter_is_a_missing_model(tmp_path):
