@@ -88,7 +88,9 @@ class Matcher:
         numbers = any(token.number for token in phrase)
         names = any(token.is_capital for token in phrase)
         # In Chinese, a phrase between signs is a clause of its own, and its number is not of the next one.
-        is_number = numbers and not phrase[0].is_han and any(token.number for token in self._wanted)
+        is_number = (
+            numbers and not any(token.is_han for token in phrase) and any(token.number for token in self._wanted)
+        )
         is_of_it = (names and not opens) or is_number
         return not is_of_it or are_names or span in there.dates
 
