@@ -15,6 +15,7 @@ from shiguan.claims.claim_kinds import clauses, is_not_found
 from shiguan.claims.claims import split_claims
 from shiguan.claims.marks import neutral_answer, uniform_marks
 from shiguan.claims.reply_cleaning import clean_reply
+from shiguan.claims.restatement import places
 from shiguan.claims.talk import is_talk
 from shiguan.context.context_builder import ContextBuilder
 from shiguan.conversations import Conversation, Turn
@@ -146,6 +147,8 @@ def notes(text):
 
 
 CASES = {
+    **{f"whom pronouns mean {unit!r}": (lambda one, claim=claim: list(places(claim, one)), text(unit), 4_000)
+       for unit, claim in (("Karl rose. He fled to Acre. ", "Karl fled to Acre."), ("郭子仪反。他逃往洛阳城。", "郭子仪逃往洛阳城。"))},
     # `verify`: fifty thousand quotations looked each at all the spaces behind their sentence.
     "spaces behind quotations": (read_text, lambda size: '"a" ' * (size // 26) + " " * size, 100_000),
     **{f"verify {unit!r}": (read_text, text(unit), 20_000) for unit in ("“", '"a" ', "“「a」", "\n \n", "> —\n", "a. ", "a | ")},

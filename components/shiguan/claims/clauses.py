@@ -10,7 +10,6 @@ from typing import Any, Self
 from shiguan.claims.tokens import WORDS, Span, Token, read_tokens
 from shiguan.reading.edges import barred_spans, hidden_denial, splits_number
 from shiguan.reading.text import Result, read_text
-from shiguan.text.name_forms import han_names
 
 JOINS = frozenset({"and", "but", "而", "但", "且", "却", "并"})
 """What joins two clauses or predicates, of which each is so."""
@@ -24,7 +23,7 @@ _HEDGES = re.compile(
 )
 _HEDGE = 24
 # What belongs to a number and is no token.
-_UNIT = re.compile(r"[%％‰°]?")
+_UNITS = frozenset("%％‰°")
 # What right behind it limits or asks what stands before, or calls it an error.
 _LIMITED = re.compile(
     r"\s*[”\"’』」]?\s*[?？]|\s*[(（][×✗✘❌]"
@@ -79,21 +78,17 @@ class Clauses:
         return _dates_in(self.tokens)
 
     @cached_property
+    def ends_of_dates(self) -> dict[int, int]:
+        """Where those phrases end, by where they begin."""
+        return dict(self.dates)
+
+    @cached_property
     def _edges_of_dates(self) -> frozenset[int]:
         return frozenset(at for date in self.dates for at in date)
 
     @cached_property
-    def _names(self) -> dict[int, int]:
-        return dict(read_text(self.text).once(han_names))
-
-    @cached_property
     def _barred(self) -> list[Span]:
         return read_text(self.text).once(barred_spans)
-
-    def end_of_han_name(self, at: int) -> int:
-        """Return where a name in Han characters ends that begins there; the place itself if none does."""
-        stop = self._names.get(self.tokens[at].start, 0)
-        return next((to for to in range(at, len(self.tokens)) if self.tokens[to].start >= stop), len(self.tokens))
 
     def has_article(self, at: int) -> bool:
         return at < len(self.tokens) and bool(self.tokens[at].article)
@@ -112,7 +107,8 @@ class Clauses:
 
     def can_end(self, at: int) -> bool:
         """Return whether nothing right behind a place is of the same word, or limits or asks what stands before it."""
-        place = _UNIT.match(self.text, self.tokens[at - 1].end).end()  # type: ignore[union-attr]
+        place = self.tokens[at - 1].end
+        place += self.text[place : place + 1] in _UNITS
         return not (self.cuts_word(at) or _LIMITED.match(self.text, place) or splits_number(self.text, place))
 
     def is_joint(self, at: int) -> bool:

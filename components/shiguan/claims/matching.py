@@ -18,7 +18,8 @@ Pieces = list[Span]
 """Where a claim stands, in tokens: more than one where something between is left out."""
 # A passage may have them, but a claim that has `then` or 又 says that something else came before.
 _LEFT_OUT = WORDS["harmless"] | {"then", "又"}
-_NO_FIRST_NAMES = WORDS["adverbial"] | WORDS["before"] | WORDS["subjects"] | WORDS["pronouns"]
+NO_NAMES = WORDS["adverbial"] | WORDS["before"] | WORDS["subjects"] | WORDS["pronouns"]
+"""What is no name, though a sentence begins with it."""
 _ENDS = re.compile("[。！？；.!?;]")
 # A place is compared until it differs; places that differ late are given up after this many lengths of both texts.
 _MOST_PASSES = 32
@@ -92,7 +93,7 @@ class Matcher:
             numbers and not any(token.is_han for token in phrase) and any(token.number for token in self._wanted)
         )
         is_of_it = (names and not opens) or is_number
-        return not is_of_it or are_names or span in there.dates
+        return not is_of_it or are_names or there.ends_of_dates.get(end) == to
 
     def _run(self, at: int, start: int) -> Span:
         """Return up to where the claim and the passage go on alike from a place of each."""
@@ -125,7 +126,7 @@ def _may_leave_out(there: Clauses, place: int) -> bool:
     one, after = there.tokens[place : place + 2]
     if one.key in _LEFT_OUT:
         return True
-    is_name = is_first_name(there.tokens, place, there) and not is_first_name(there.tokens, place + 1, there)
+    is_name = _is_first_name(there.tokens, place, there) and not _is_first_name(there.tokens, place + 1, there)
     is_name = is_name and (one.is_han or _is_subject(there, place))
     is_of_another = one.key in WORDS["of_another"] or after.key in WORDS["no_surnames"]
     # 敬业之叔父 is 敬业的叔父; else 之 may be whom something is done to, or of a name: 诛之, 李之芳.
@@ -174,7 +175,7 @@ def _behind_unit(claimed: Token, tokens: Sequence[Token], place: int) -> int:
 
 def _is_name_part(wanted: Sequence[Token], at: int, there: Clauses, place: int) -> bool:
     """Return whether a token and the next one are a name that the passage has in full before: 郭 of 郭子仪."""
-    if not is_first_name(wanted, at, there) or wanted[at + 1].key in there.once(_namesakes) | WORDS["no_surnames"]:
+    if not _is_first_name(wanted, at, there) or wanted[at + 1].key in there.once(_namesakes) | WORDS["no_surnames"]:
         return False
     size = 3 if wanted[at].key in SURNAMES and len(wanted) > at + 2 and not wanted[at + 2].breaks else 2
     if wanted[at].key in WORDS["of_another"]:
@@ -184,7 +185,7 @@ def _is_name_part(wanted: Sequence[Token], at: int, there: Clauses, place: int) 
     return full < place and (wanted[at].is_han or there.runs[(wanted[at + 1].key,)] > full)
 
 
-def is_first_name(tokens: Sequence[Token], at: int, there: Clauses) -> bool:
+def _is_first_name(tokens: Sequence[Token], at: int, there: Clauses) -> bool:
     """Return whether a token may be the first word of a name, in Chinese the surname of one that the passage has."""
     if at + 1 >= len(tokens) or tokens[at + 1].breaks or tokens[at].number:
         return False
@@ -201,7 +202,7 @@ def _surnamed(text: str) -> frozenset[str]:
 def _namesakes(there: Clauses) -> frozenset[str]:
     """Return the names before which two different ones stand: Joe Bryant and Kobe Bryant; 光 for 李光进 and 朱光进."""
     named = (pair for pair in pairwise(there.tokens) if all(one.is_capital for one in pair) and not pair[1].breaks)
-    counts = Counter(second for _, second in {(a.key, b.key) for a, b in named if a.key not in _NO_FIRST_NAMES})
+    counts = Counter(second for _, second in {(a.key, b.key) for a, b in named if a.key not in NO_NAMES})
     whole = {fold_text(name) for name in read_text(there.text).names}
     counts.update(name[1:] for name in whole if is_wide(name[1:2]))
     return frozenset(name[0] if is_wide(name[:1]) else name for name, count in counts.items() if count > 1)

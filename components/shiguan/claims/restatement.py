@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import chain, pairwise
 
 from shiguan.claims.clauses import JOINS, Clauses, read_clauses
-from shiguan.claims.matching import IN_LIST, Matcher, Pieces
+from shiguan.claims.matching import IN_LIST, NO_NAMES, Matcher, Pieces
 from shiguan.claims.tokens import (
     WORDS,
     Span,
@@ -16,7 +16,6 @@ from shiguan.claims.tokens import (
     has_one_verb,
     is_enough,
     is_finite,
-    is_participle,
     joins_names,
     says_any,
 )
@@ -34,7 +33,6 @@ _LEADS = (WORDS["adverbial"] - {"having", "being", "without"}) | {"as"}
 _OF_DEED = frozenset("of for about over after before since against".split())
 _OF, _IS = frozenset({"of"}), frozenset({"is", "was"})
 _PRONOUNS = [frozenset(kind.split()) for kind in ("he his him 他 其", "she her 她", "it its 它", "they their them")]
-_NO_NAMES = WORDS["adverbial"] | WORDS["before"] | WORDS["subjects"] | WORDS["pronouns"]
 _WHOSE = frozenset("his her its their".split())
 _SUBJECTS = frozenset("he she it they 他 她 它 其".split())
 # What a text strikes out it does not state.
@@ -98,25 +96,35 @@ def _by_name(wanted: Sequence[Token], there: Clauses) -> Iterator[Pieces]:
         return
     name = {token.key for token in wanted[:size]}
     for pronoun in {token.key: token for token in there.tokens if token.key in _SUBJECTS}.values():
-        said = [replace(pronoun, breaks=wanted[0].breaks), *wanted[size:]]
-        for pieces in chain.from_iterable(form(said, there) for form in (_whole, _with_date, _in_pieces)):
-            at = next(at for span in pieces for at in range(*span) if there.tokens[at].key == pronoun.key)
-            if at and there.is_joint(at) and _is_meant(there, at, name):
+        said, certain = [replace(pronoun, breaks=wanted[0].breaks), *wanted[size:]], _meant(there, name, pronoun.key)
+        forms = (_whole, _with_date, _in_pieces) if certain else ()
+        for pieces in chain.from_iterable(form(said, there) for form in forms):
+            at = next((at for span in pieces for at in range(*span) if there.tokens[at].key == pronoun.key), 0)
+            if at in certain and there.is_joint(at):
                 yield pieces
 
 
-def _is_meant(there: Clauses, at: int, name: set[str]) -> bool:
-    """Return whether a pronoun certainly means a name: the text has no other before it, nor another kind of pronoun."""
-    before, kind = there.tokens[:at], next(kind for kind in _PRONOUNS if there.tokens[at].key in kind)
-    begun = next((place for place, one in enumerate(before) if one.key in name), at)
-    others = any(one.key in other for one in before for other in _PRONOUNS if other != kind)
-    if others or not name <= {one.key for one in before} or any(one.key in kind for one in before[:begun]):
-        return False
-    if not before[0].is_han:
-        # In `Peter feared the captain. He …` it may be the captain, but in `Price was a smith. He …` it is Price.
-        behind = [a for one, a in pairwise(before) if one.key not in _IS and (a.article or a.key in _WHOSE)]
-        return not behind and all(one.key in name or one.key in _NO_NAMES for one in before if one.is_capital)
-    return all(set(one) & name for one in read_text(there.text[: there.tokens[at].start]).names)
+def _meant(there: Clauses, name: set[str], pronoun: str) -> range:
+    """Return where a pronoun certainly means a name: behind it, up to another one or another kind of pronoun."""
+    tokens, kind = there.tokens, next(kind for kind in _PRONOUNS if pronoun in kind)
+    other_kinds = frozenset().union(*(other for other in _PRONOUNS if other != kind))
+    spans = read_text(there.text).once(han_names) if tokens[0].is_han else ()
+    other_names = {start for start, end in spans if not name & {*there.text[start:end]}}
+    missing, first = set(name), len(tokens)
+    for at, (before, one) in enumerate(zip([None, *tokens], tokens, strict=False)):
+        is_other = one.key in other_kinds or (one.key in kind and missing == name)
+        if tokens[0].is_han:
+            is_other = is_other or one.start in other_names
+        else:
+            # In `Peter feared the captain. He …` it may be the captain, but in `Price was a smith. He …` it is Price.
+            is_told = before is not None and before.key not in _IS and (bool(one.article) or one.key in _WHOSE)
+            is_other = is_other or is_told or (one.is_capital and one.key not in name | NO_NAMES)
+        if is_other:
+            return range(first, at + 1)
+        if one.key in missing:
+            missing.discard(one.key)
+            first = at + 1 if not missing else first
+    return range(first, len(tokens))
 
 
 def _with_date(wanted: Sequence[Token], there: Clauses) -> Iterator[Pieces]:
@@ -210,12 +218,11 @@ def _lead_moved(wanted: Sequence[Token], there: Clauses) -> Iterator[Pieces]:
     if cut and wanted[0].key in _LEADS and has_one_verb(wanted[cut:]) and not is_of_noun:
         yield from _whole([*wanted[cut:], *wanted[:cut]], there)
     for start, _ in there.sentences:
-        opens = there.tokens[start].key in _LEADS or is_participle(there.tokens[start : start + 1])
-        cut = there.end_of_phrase(start) if opens else start
+        cut = there.end_of_phrase(start) if there.tokens[start].key in _LEADS else start
         rest, lead = wanted[: start - cut], wanted[start - cut :]
         is_lead = start < cut < min(start + len(wanted), len(there.tokens)) and there.tokens[cut].breaks == ","
         # In court, he described the sinking of the ship: behind a phrase with `of`, where belongs to that.
-        is_lead = is_lead and not is_participle(there.tokens[start : start + 1]) and not says_any(rest, _OF - _BE)
+        is_lead = is_lead and not says_any(rest, _OF)
         if is_lead and rest and has_one_verb(rest) and all(map(Token.same, lead, there.tokens[start:cut])):
             pieces = Matcher(rest, there).at(cut)
             if pieces and there.can_begin(start) and there.can_end(pieces[-1][1]):
@@ -254,7 +261,7 @@ def _turned_round(there: Clauses) -> list[tuple[Span, list[Token]]]:
     starts = [at for at in opens if not joins_names(tokens, at)]
     for start, end in pairwise([*starts, len(tokens)]):
         begin = start if tokens[start].breaks else start + 1
-        begin = dict(there.dates).get(begin, begin)
+        begin = there.ends_of_dates.get(begin, begin)
         if begin < end and there.can_begin(begin) and there.can_end(end):
             # A cell of a table may leave out `was`; in a sentence without it, Karl stopped by Acre.
             in_cell = there.text[(stop := tokens[end - 1].end) : stop + 2].strip()[:1] == "|"

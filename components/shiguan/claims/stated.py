@@ -17,7 +17,6 @@ _LEAST, _LEAST_WHOLE = 1.75, -1.0
 _PLACES = 3
 # What stands in quotation marks is only said to be somebody's words.
 _QUOTED = re.compile(r'\s*[“「『«"][^“”「」『』«»"]*[”」』»"]\W*')
-
 _WORD = re.compile(r"\w")
 
 logger = logging.getLogger(__name__)
@@ -29,11 +28,11 @@ def find_stated(claim: str, passage: str) -> tuple[tuple[int, int] | None, bool]
 
     :returns: The place, or None; and whether the passage has the words, but seems to report, suppose or deny them.
     """
-    seen = list[Places]()
+    seen, is_quoted = list[Places](), _QUOTED.fullmatch(claim)
     for found in places(claim, passage):
         if found in seen:
             continue
-        if _QUOTED.fullmatch(claim) or _is_stated(passage, found):
+        if is_quoted or _is_stated(passage, found):
             return (found[0][0], found[-1][1]), bool(seen)
         seen.append(found)
         if len(seen) == _PLACES:
@@ -50,7 +49,7 @@ def _is_stated(passage: str, found: Places) -> bool:
         except ModelMissingError as error:
             logger.info("Whether a passage means what it says is not judged: {error}", error=str(error))
             return False
-    return known[key] >= (_LEAST_WHOLE if _is_whole(passage, found) else _LEAST)
+    return known[key] >= _LEAST or (known[key] >= _LEAST_WHOLE and _is_whole(passage, found))
 
 
 def _is_whole(passage: str, found: Places) -> bool:

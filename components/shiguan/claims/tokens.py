@@ -38,8 +38,6 @@ _FORMS = [verb.split() for verb in _TABLE["irregular"].split(",")]
 IRREGULAR = {form: verb for verb, *forms in _FORMS for form in forms}
 """The verbs by their forms that are not regular."""
 WORDS["finite"] |= WORDS["unchanged"] | {past for _, past, _ in _FORMS}
-PARTICIPLES = frozenset(form for _, _, form in _FORMS)
-"""Those that do not end in -ed."""
 _TENSES = frozenset(frozenset(pair.split()) for pair in _TABLE["tenses"].split(","))
 _PRESENT, _PAST = frozenset({"is", "are", "has", "have", "does"}), frozenset({"was", "were", "had", "did"})
 _LETTERS = f"[^\\W_{UNSPACED}]+"
@@ -223,11 +221,6 @@ def is_finite(token: Token) -> bool:
     """Return whether a word may be the verb of an English clause, and no name: United."""
     is_past = len(token.key) > 4 and token.key.endswith("ed") and (token.stops or not token.is_capital)
     return is_past or token.key in WORDS["finite"] or token.key.removeprefix("re") in WORDS["finite"]
-
-
-def is_participle(words: Sequence[Token]) -> bool:
-    """Return whether some words begin with a participle that tells what was done to somebody: born, wounded."""
-    return bool(words) and (words[0].key in PARTICIPLES or (is_finite(words[0]) and words[0].key.endswith("ed")))
 
 
 def is_enough(tokens: Sequence[Token]) -> bool:
