@@ -92,7 +92,7 @@ def test_a_sentence_that_is_read_in_part_is_not_supported(runner):
 def test_vectors_are_asked_only_where_words_do_not_suffice():
     passage = Document(id="p", content="Yang Yan proposed the two-tax reform in 780.", meta={"source": "tax.txt"})
     asked = []
-    check_claim("Yang Yan proposed the two-tax reform.", lambda _: [passage], lambda _: asked.append(1) or [])
+    check_claim("In 780, Yang Yan proposed the two-tax reform.", lambda _: [passage], lambda _: asked.append(1) or [])
     assert not asked
     check_claim("Li Bai drowned in the river.", lambda _: [passage], lambda _: asked.append(1) or [])
     assert asked == [1]
