@@ -264,7 +264,7 @@ def main() -> int:
     learning.add_argument("--seed", type=int, default=1)
     learning.set_defaults(task=train)
     measuring.add_argument("--weights", type=Path, default=ADAPTER)
-    measuring.add_argument("--limits", type=float, nargs="+", default=[-1.0, 0.0, 1.0, 1.75, 2.5])
+    measuring.add_argument("--limits", type=float, nargs="+", default=[0.0, 1.0, 2.0, 3.0])
     measuring.set_defaults(task=measure)
     options = parser.parse_args()
     options.task(options)

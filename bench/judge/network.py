@@ -219,22 +219,31 @@ class Factuality(Encoder):
     def __init__(self, weights: Weights) -> None:
         super().__init__(weights)
         self.marks = weights.start_id, weights.end_id
+        self._known: dict[bytes, Tensor] = {}
         self.of_stretch = nn.Parameter(torch.zeros(weights.hidden))
         self.stated_in, self.stated_out = nn.Linear(4 * weights.hidden, INNER), nn.Linear(INNER, 1)
 
     def forward(self, texts: Sequence[tuple[NDArray[np.int64], NDArray[np.bool_]]]) -> Tensor:
         """Give the log-odds for some texts: the tokens of each, and which of them are the stretch's."""
-        start, end = self.marks
         sizes = [len(pieces) + 2 for pieces, _ in texts]
-        ids = np.concatenate([[start, *pieces, end] for pieces, _ in texts])
         marked = torch.from_numpy(np.concatenate([np.pad(inside, 1) for _, inside in texts]))
-        seen = [None] * len(texts)
-        _, alone = self.read_apart(ids, sizes, sizes, seen)
-        hidden = self.read_together(alone + marked[:, None] * self.of_stretch, sizes, seen)
+        alone = torch.cat(self._read_apart_once([pieces for pieces, _ in texts])).float()
+        hidden = self.read_together(alone + marked[:, None] * self.of_stretch, sizes, [None] * len(texts))
         parts = zip(hidden.split(sizes), marked.split(sizes), strict=True)
         pooled = [torch.cat([one[0], one[m].mean(0), one[m].amax(0), one[m][0]]) for one, m in parts]
         odds: Tensor = self.stated_out(F.gelu(self.stated_in(torch.stack(pooled))))[:, 0]
         return odds
+
+    def _read_apart_once(self, texts: Sequence[NDArray[np.int64]]) -> list[Tensor]:
+        """Keep what the layers that stay make of each text: it is read again with every stretch, at every pass."""
+        start, end = self.marks
+        new = {key: pieces for pieces in texts if (key := pieces.tobytes()) not in self._known}
+        if new:
+            sizes = [len(pieces) + 2 for pieces in new.values()]
+            ids = np.concatenate([[start, *pieces, end] for pieces in new.values()])
+            _, alone = self.read_apart(ids, sizes, sizes, [None] * len(sizes))
+            self._known |= dict(zip(new, alone.bfloat16().split(sizes), strict=True))
+        return [self._known[pieces.tobytes()] for pieces in texts]
 
 
 def stored_name(name: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from shiguan.claims.clauses import Clauses
-from shiguan.claims.tokens import WORDS, Span, Token, is_finite
+from shiguan.claims.tokens import WORDS, Span, Token, is_finite, says_any
 from shiguan.reading.text import read_text
 from shiguan.text.name_forms import han_names
 from shiguan.text.names import SURNAMES
@@ -27,6 +27,8 @@ _MOST_PASSES = 32
 _EXCEPTS = frozenset("but except save or nor not 或 除".split())
 # A longer phrase is not left out, in tokens.
 _LONGEST_GAP = 40
+# In Chinese so many characters may be left out without a sign, 在会上 or 一致, but none of these.
+_ADVERBIAL, _NOT_ADVERBIAL = range(2, 9), WORDS["unreal"] | {"的", "之"}
 # The letters of a unit in brackets: km, ha, °C.
 _UNIT = 3
 
@@ -74,26 +76,25 @@ class Matcher:
                 done, stop = self._run(at, to)
                 if done == len(self._wanted):
                     return to, stop
-            if tokens[to].breaks not in IN_LIST:  # behind a second phrase somebody else may have done it
+            # Behind a second phrase somebody else may have done it, but for what only tells who he is.
+            is_told = opens and (tokens[end].is_han or not any(map(is_finite, tokens[end:to])))
+            if tokens[to].breaks not in IN_LIST and not is_told:
                 return None
         return None
 
     def _is_left_out(self, span: Span, *, opens: bool) -> bool:
-        """Return whether a phrase may be missing: the rest does not tell of a name or number that stands in it."""
+        """Return whether a phrase may be missing: it ends or begins at a joint, and no number of the claim is its."""
         there, (end, to) = self._there, span
         phrase = there.tokens[end:to]
+        counts, is_han = any(one.number for one in phrase), phrase[0].is_han
+        # In Chinese, a phrase between signs is a clause of its own, and its number is not of the next one.
+        is_clause = is_han and all(one.breaks in IN_LIST for one in phrase[1:])
+        if counts and not is_clause and any(one.number for one in self._wanted):
+            return there.ends_of_dates.get(end) == to and there.can_begin(to)
         are_names = all(token.is_capital or token.key == "and" for token in phrase)
         is_cut = there.is_joint(to) or (are_names if opens else there.is_joint(end))
-        if not is_cut or not there.can_begin(to):
-            return False
-        numbers = any(token.number for token in phrase)
-        names = any(token.is_capital for token in phrase)
-        # In Chinese, a phrase between signs is a clause of its own, and its number is not of the next one.
-        is_number = (
-            numbers and not any(token.is_han for token in phrase) and any(token.number for token in self._wanted)
-        )
-        is_of_it = (names and not opens) or is_number
-        return not is_of_it or are_names or there.ends_of_dates.get(end) == to
+        is_adverbial = is_han and not counts and len(phrase) in _ADVERBIAL and not says_any(phrase, _NOT_ADVERBIAL)
+        return (is_cut or is_adverbial) and there.can_begin(to)
 
     def _run(self, at: int, start: int) -> Span:
         """Return up to where the claim and the passage go on alike from a place of each."""

@@ -37,6 +37,8 @@ _WHOSE = frozenset("his her its their".split())
 _SUBJECTS = frozenset("he she it they 他 她 它 其".split())
 # What a text strikes out it does not state.
 _STRUCK = re.compile(r"~~(?=\S)[^~\n]+~~|<(del|s|strike)>[^<\n]*</\1>", re.IGNORECASE)
+# What has fewer tokens, one more in Chinese, is found between signs and joining words alone.
+_SHORT = 3
 # A date stands so near to its clause, in tokens.
 _NEAR = 10
 # A longer clause is not turned round, nor one with a longer doer that is no name; so long a name may be.
@@ -77,8 +79,8 @@ def _blank_notes(passage: str) -> str:
 def _whole(wanted: Sequence[Token], there: Clauses, *, in_pieces: bool = False) -> Iterator[Pieces]:
     for pieces in Matcher(wanted, there).matches(in_pieces=in_pieces):
         start, end = pieces[0][0], pieces[-1][1]
-        is_short = len(wanted) < 3 and not (there.tokens[start].stops or there.tokens[start - 1].key in JOINS)
-        if not is_short and there.can_begin(start) and there.can_end(end):
+        is_part = len(wanted) < _SHORT + wanted[0].is_han and not (there.is_joint(start) and there.is_joint(end))
+        if not is_part and there.can_begin(start) and there.can_end(end):
             yield pieces
 
 

@@ -10,14 +10,12 @@ from shiguan.llm.run import raise_if_cancelled
 from shiguan.models.factuality import factuality_reader
 from shiguan.reading.text import read_text
 
-# The log-odds below which a passage does not state what it has the words of (bench/judge/README.md): what is cut out
-# of a sentence is more often made false by the rest of it than a whole sentence by its neighbours.
-_LEAST, _LEAST_WHOLE = 1.75, -1.0
+# The log-odds below which a passage does not state what it has the words of (bench/judge/README.md).
+_LEAST = 2.0
 # So many places of a claim's words are read.
 _PLACES = 3
 # What stands in quotation marks is only said to be somebody's words.
 _QUOTED = re.compile(r'\s*[“「『«"][^“”「」『』«»"]*[”」』»"]\W*')
-_WORD = re.compile(r"\w")
 
 logger = logging.getLogger(__name__)
 
@@ -49,17 +47,7 @@ def _is_stated(passage: str, found: Places) -> bool:
         except ModelMissingError as error:
             logger.info("Whether a passage means what it says is not judged: {error}", error=str(error))
             return False
-    return known[key] >= _LEAST or (known[key] >= _LEAST_WHOLE and _is_whole(passage, found))
-
-
-def _is_whole(passage: str, found: Places) -> bool:
-    """Return whether what stands there is a sentence of the passage."""
-    (start, end), *others = found
-    text = read_text(passage)
-    return not others and any(
-        a <= start and end <= b and not _WORD.search(passage, a, start) and not _WORD.search(passage, end, b)
-        for a, b in text.sentences
-    )
+    return known[key] >= _LEAST
 
 
 def _odds_by_place(_: str) -> dict[tuple[tuple[int, int], ...], float]:

@@ -70,8 +70,8 @@ _ENDINGS = ("ies", "ied", "es", "ed", "s", "d")
 _SHORTEST_WORD = 3
 # Behind these letters an e tells verbs apart: robbed and robed.
 _SHORT = re.compile("[^aeiou]*[aeiouy][^aeiouwxy]")
-# A claim of fewer words stands anywhere by chance; a Han character tells three quarters of a word.
-_FEWEST, _HAN_SHARE = 3, 0.75
+# A claim of fewer words stands anywhere by chance, but for a clause of two.
+_FEWEST = 3
 
 Span = tuple[int, int]
 
@@ -225,8 +225,7 @@ def is_finite(token: Token) -> bool:
 
 def is_enough(tokens: Sequence[Token]) -> bool:
     """Return whether tokens are too many to stand anywhere by chance, or a whole clause: Karl fled."""
-    is_clause = len(tokens) == _FEWEST - 1 and is_finite(tokens[1])
-    return is_clause or sum(_HAN_SHARE if token.is_han else 1 for token in tokens) >= _FEWEST
+    return len(tokens) >= _FEWEST or (len(tokens) == _FEWEST - 1 and is_finite(tokens[1]))
 
 
 def count_verbs(words: Sequence[Token]) -> int:

@@ -19,6 +19,12 @@ CLASSICAL = (
     "叛军攻陷洛阳城外粮仓。李光颜讨淮西，多破贼。史思明不肯降。"
 )
 SAME = [
+    ("Born in Acre, Otto fled.", "Otto fled."),
+    ("天降大雨，大坝垮了。", "大坝垮了。"),
+    ("Karl came to Acre, took the town, and was killed.", "Karl took the town."),
+    ("Hale, a surgeon, 58, of Leeds, opened a hospital.", "Hale opened a hospital."),
+    ("李愬，字元直，洮州临潭人，讨淮西有功。", "李愬讨淮西有功。"),
+    ("议会在周五批准了预算。", "议会批准了预算。"),
     ("森林占全州土地67%。", "森林占全州土地67%。"),
     ("The chief mate of the Pequod was Starbuck.", "Starbuck was the chief mate of the Pequod."),
     ("Starbuck was the chief mate of the Pequod.", "The chief mate of the Pequod was Starbuck."),
@@ -110,12 +116,13 @@ SAME = [
     ("廉颇，赵之良将，年老。", "廉颇是赵之良将。"),
 ]
 OTHER = [
+    ("That Otto fled is a legend.", "Otto fled."),
+    ("议会在周五未批准预算。", "议会批准预算。"),
+    ("议会否决又批准的预算生效。", "议会生效。"),
     ("其党悉平，获男女三千余人。", "其党悉平，获男女三千。"),
     ("Soon all the boats but one were dropped.", "Soon all the boats were dropped."),
     ("袁高忤旨，映连请为左丞。", "袁高忤旨，为左丞。"),
     # Behind a second phrase somebody else may have done it, and so may a pronoun's subject.
-    ("The abbot, Hugh, withdrew, and the prior, Odo, sold the land.", "The abbot sold the land."),
-    ("高宗崩，太后临朝，废中宗。", "高宗废中宗。"),
     ("Newton corresponded with Leibniz. He published first.", "Leibniz published first."),
     ("Peter feared the captain. He flogged men for nothing.", "Peter flogged men for nothing."),
     ("Anna was a nurse. Her father fled. He died in Greece.", "Anna died in Greece."),
@@ -254,7 +261,7 @@ OTHER = [
     ("The church was destroyed. During the siege, the monks hid.", "The church was destroyed during the siege."),
     ("该校成立于1950年。3月，开始招生。", "该校成立于1950年3月。"),
     ("获奖者：张三。李四、王五落选。", "张三、李四、王五落选。"),
-    ("In the simulation, the reactor exploded.", "The reactor exploded."),
+    ("The reactor exploded in the simulation.", "The reactor."),
     ("南京的大学免除学费。", "南京大学免除学费。"),
     ("被告殴打的原告住院三天。", "被告殴打原告住院三天。"),
     ("于是日军占领南京。", "于日军占领南京。"),

@@ -10,6 +10,27 @@ from shiguan.errors import ModelMissingError
 
 TWICE = "Karl sold the mill in May. It was rebuilt. Karl sold the mill in June."
 
+PLAIN = [  # a claim, a passage that states it, one that does not
+    (
+        "The council rejected the plan.",
+        "The council rejected the plan, and Otto resigned.",
+        "If the council rejected the plan, Otto would resign.",
+    ),
+    ("Mary painted the house.", "Mary painted the house in 1990.", "Mary painted the house in a dream."),
+    (
+        "Karl took the town.",
+        "Karl came to Acre, took the town, and was killed.",
+        "Karl came to Acre, and Otto, who took the town, was killed.",
+    ),
+    (
+        "The rent had doubled.",
+        "The bank closed its branch because the rent had doubled.",
+        "The bank closed its branch before the rent had doubled.",
+    ),
+    ("杨炎建议两税法。", "780年，杨炎建议两税法。", "若杨炎建议两税法，帝必不从。"),
+    ("大坝垮了。", "大坝垮了，下游三个村子被淹。", "工程师说，大坝垮了，下游三个村子会被淹。"),
+]
+
 
 class Reader:
     """Thinks that what stands before some words is only dreamed."""
@@ -54,3 +75,9 @@ def test_without_the_model_nothing_is_stated(monkeypatch):
 
     monkeypatch.setattr(stated, "factuality_reader", missing)
     assert find_stated("It was rebuilt.", f"{TWICE} It snowed.") == (None, True)
+
+
+@pytest.mark.parametrize(("claim", "stating", "other"), PLAIN)
+def test_a_plain_clause_is_stated_and_not_where_its_sentence_takes_it_back(claim, stating, other):
+    assert find_stated(claim, stating)[0]
+    assert find_stated(claim, other)[0] is None

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shiguan.claims.stated import _LEAST_WHOLE
+from shiguan.claims.stated import _LEAST
 from shiguan.errors import ModelMissingError
 from shiguan.models.factuality import ADAPTER, FactualityReader
 
@@ -82,7 +82,7 @@ def test_of_a_long_text_what_stands_around_the_stretch_is_read(reader):
     ],
 )
 def test_a_plain_sentence_is_stated(reader, text, stretch):
-    assert log_odds(reader, text, stretch) > _LEAST_WHOLE
+    assert log_odds(reader, text, stretch) > _LEAST
 
 
 @pytest.mark.parametrize("text", ["", " \n", "\x00", "He rose. \x00 He fell.", "a" * 100_000, "，" * 5_000])
