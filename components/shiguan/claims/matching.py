@@ -77,8 +77,7 @@ class Matcher:
                 if done == len(self._wanted):
                     return to, stop
             # Behind a second phrase somebody else may have done it, but for what only tells who he is.
-            is_told = opens and (tokens[end].is_han or not any(map(is_finite, tokens[end:to])))
-            if tokens[to].breaks not in IN_LIST and not is_told:
+            if tokens[to].breaks not in IN_LIST and not (opens and _tells_who(tokens[end:to])):
                 return None
         return None
 
@@ -89,12 +88,14 @@ class Matcher:
         counts, is_han = any(one.number for one in phrase), phrase[0].is_han
         # In Chinese, a phrase between signs is a clause of its own, and its number is not of the next one.
         is_clause = is_han and all(one.breaks in IN_LIST for one in phrase[1:])
+        if not there.can_begin(to):
+            return False
         if counts and not is_clause and any(one.number for one in self._wanted):
-            return there.ends_of_dates.get(end) == to and there.can_begin(to)
+            return there.ends_of_dates.get(end) == to
         are_names = all(token.is_capital or token.key == "and" for token in phrase)
         is_cut = there.is_joint(to) or (are_names if opens else there.is_joint(end))
         is_adverbial = is_han and not counts and len(phrase) in _ADVERBIAL and not says_any(phrase, _NOT_ADVERBIAL)
-        return (is_cut or is_adverbial) and there.can_begin(to)
+        return is_cut or is_adverbial
 
     def _run(self, at: int, start: int) -> Span:
         """Return up to where the claim and the passage go on alike from a place of each."""
@@ -120,6 +121,11 @@ class Matcher:
 
 
 _OF_WHOM = frozenset("之人者也")
+
+
+def _tells_who(phrases: Sequence[Token]) -> bool:
+    """Return whether phrases behind somebody's name have no verb; in Chinese that cannot be seen."""
+    return phrases[0].is_han or not any(map(is_finite, phrases))
 
 
 def _may_leave_out(there: Clauses, place: int) -> bool:

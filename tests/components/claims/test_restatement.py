@@ -123,6 +123,8 @@ OTHER = [
     ("Soon all the boats but one were dropped.", "Soon all the boats were dropped."),
     ("袁高忤旨，映连请为左丞。", "袁高忤旨，为左丞。"),
     # Behind a second phrase somebody else may have done it, and so may a pronoun's subject.
+    ("The abbot, Hugh, withdrew, and the prior, Odo, sold the land.", "The abbot sold the land."),
+    ("高宗崩，太后临朝，废中宗。", "高宗废中宗。"),
     ("Newton corresponded with Leibniz. He published first.", "Leibniz published first."),
     ("Peter feared the captain. He flogged men for nothing.", "Peter flogged men for nothing."),
     ("Anna was a nurse. Her father fled. He died in Greece.", "Anna died in Greece."),
