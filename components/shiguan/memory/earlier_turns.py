@@ -38,8 +38,9 @@ def start_of(turn: Turn) -> int:
 
 def turns_in_prompts(turns: Sequence[Turn]) -> list[Turn]:
     """Return the turns that the prompt of the last one contained, and the last one."""
-    turns = [turn for turn in turns if turn.number >= start_of(turns[-1])] if turns else []
-    return [turn for turn in turns if turn.meta.get("status") not in ("recalled", "unsearched")]
+    start = start_of(turns[-1]) if turns else 0
+    shown = [turn for turn in turns if turn.meta.get("status") not in ("recalled", "unsearched")]
+    return [turn for turn in shown if turn.number >= start]
 
 
 def passages_of(turns: Sequence[Turn]) -> list[str]:
@@ -49,21 +50,21 @@ def passages_of(turns: Sequence[Turn]) -> list[str]:
 
 def numbers_of(turns: Sequence[Turn]) -> tuple[dict[str, int], bool]:
     """Return the numbers of passages, and whether each was given only once; otherwise its first holder keeps it."""
-    numbers: dict[str, int] = dict(_thread(turns[0]).numbers or {}) if turns else {}
+    threads = [_thread(turn) for turn in turns]
+    numbers: dict[str, int] = dict(threads[0].numbers) if threads else {}
     holders = {number: name for name, number in numbers.items()}
     clear = True
-    for read in (read for turn in turns for read in _thread(turn).read or []):
-        name, number = read.id, read.number
-        holder = holders.setdefault(number, name)
-        clear = clear and holder == name and numbers.get(name, number) == number
-        if holder == name:
-            numbers.setdefault(name, number)
+    for read in (read for thread in threads for read in thread.read):
+        holder = holders.setdefault(read.number, read.id)
+        clear = clear and holder == read.id and numbers.get(read.id, read.number) == read.number
+        if holder == read.id:
+            numbers.setdefault(read.id, read.number)
     return numbers, clear
 
 
 def written_turns(turns: Sequence[Turn], found: Mapping[str, Document], numbers: Mapping[str, int]) -> EarlierTurns:
     """Write the turns, each passage where it was shown first."""
-    messages: list[ChatMessage] = summary_messages(_thread(turns[0]).opening or "")
+    messages: list[ChatMessage] = summary_messages(_thread(turns[0]).opening)
     shown: dict[str, Document] = {}
     for turn in turns:
         read = _read(turn)
@@ -144,12 +145,12 @@ class _Shown(BaseModel):
 class _Thread(BaseModel):
     """What is kept with a turn of the messages that its prompt began with."""
 
-    start: NonNegativeInt | None = None
-    opening: str | None = None
-    numbers: dict[str, PositiveInt] | None = None
-    language: str | None = None
+    start: NonNegativeInt = 0
+    opening: str = ""
+    numbers: dict[str, PositiveInt] = {}
+    language: str = ""
     sent: bool = False
-    read: list[_Shown] | None = None
+    read: list[_Shown] = []
 
 
 def _thread(turn: Turn) -> _Thread:
@@ -165,7 +166,7 @@ def _thread(turn: Turn) -> _Thread:
 
 def _read(turn: Turn) -> list[_Shown]:
     thread = _thread(turn)
-    return thread.read or [] if thread.sent else []
+    return thread.read if thread.sent else []
 
 
 def _as_read(parent: Document, read: _Shown) -> Document:
