@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from haystack import Document, component, default_to_dict, logging
+from haystack import Document, component, logging
 
 from shiguan.models.hub import local_folder
 from shiguan.reading.passage import Passage
@@ -84,10 +84,6 @@ class BestWindowRanker:
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """Create the component without building its ranker, so that torch is not imported."""
         return cls(**(data.get("init_parameters") or {}))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Write the parameters as they came."""
-        return default_to_dict(self, ranker=self.ranker, top_k=self.top_k)
 
     def warm_up(self) -> None:
         """Load the model, or use the copy that this process has; a failure is kept for `run` to report."""

@@ -113,9 +113,6 @@ class PairedDocumentStore(TenantGuarded, PipelineStore):
     def iter_ids(self, filters: dict[str, Any] | None = None) -> Iterator[str]:
         return self.words.iter_ids(filters)
 
-    def count_documents(self) -> int:
-        return self.words.count_documents()
-
     def count_documents_by_filter(self, filters: dict[str, Any]) -> int:
         """Count the children that match and can be read; both stores are asked, to check that they work."""
         self.vectors.count_documents_by_filter(filters)

@@ -89,31 +89,19 @@ class QdrantStore(TenantGuarded, QdrantHooks, PipelineStore, QdrantDocumentStore
             raise ValueError(f"`index` must be a plain collection name, got {index!r}.")
         if embedding_dim < 1:
             raise ValueError(f"`embedding_dim` must be positive, got {embedding_dim}.")
-        super().__init__(
-            index=index,
-            embedding_dim=embedding_dim,
-            on_disk=on_disk,
-            on_disk_payload=True,  # children are read a few at a time
-            hnsw_config=hnsw_config,
-            optimizers_config=optimizers_config,
-            quantization_config=quantization_config,
-            shard_number=shard_number,
-            replication_factor=replication_factor,
-            progress_bar=False,
-        )
-        self.embedding_model = embedding_model
-        self.keyword_fields = keyword_fields
-        self.config: dict[str, Any] = {
-            "vectors_config": models.VectorParams(
-                size=embedding_dim, distance=self.get_distance(self.similarity), on_disk=on_disk
-            ),
-            "on_disk_payload": self.on_disk_payload,
+        config: dict[str, Any] = {
+            "on_disk_payload": True,  # children are read a few at a time
             "hnsw_config": hnsw_config,
             "optimizers_config": optimizers_config,
             "quantization_config": quantization_config,
             "shard_number": shard_number,
             "replication_factor": replication_factor,
         }
+        super().__init__(index=index, embedding_dim=embedding_dim, on_disk=on_disk, progress_bar=False, **config)
+        self.embedding_model = embedding_model
+        self.keyword_fields = keyword_fields
+        vectors = models.VectorParams(size=embedding_dim, distance=models.Distance.COSINE, on_disk=on_disk)
+        self.config = {"vectors_config": vectors, **config}
         self.server = Server("Qdrant", self._check)
         self._other_lately = lru_cache(1)(lambda _: self.other_vectors())
 

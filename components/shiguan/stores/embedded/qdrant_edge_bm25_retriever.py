@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
+from heapq import nlargest
 from typing import Any
 
 import numpy as np
@@ -179,13 +180,11 @@ def scaled(documents: Sequence[Document], least_deviation: float = 0.0) -> list[
             for at, score in zip(own, above.tolist(), strict=True):
                 scores[at] = score
     passages = [document.meta.get("parent_id") or document.id for document in documents]
-    best_two: dict[str, tuple[float, float]] = {}
+    of_passage: dict[str, list[float]] = {}
     for passage, score in zip(passages, scores, strict=True):
-        first, second = best_two.get(passage, (0.0, 0.0))
-        if score > second:
-            best_two[passage] = (score, first) if score > first else (first, score)
+        of_passage.setdefault(passage, []).append(score)
     for at, passage in enumerate(passages):
-        first, second = best_two.get(passage, (0.0, 0.0))
+        first, second = nlargest(2, [*of_passage[passage], 0.0])
         other = second if scores[at] == first else first  # the best other child of the same passage
         scores[at] += _SECOND_MATCH * min(other, scores[at])
     found = rescored(documents, scores)
