@@ -1,8 +1,9 @@
 """Summarizes a conversation, turn by turn and theme by theme."""
 
 import re
-from collections import deque
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections import defaultdict, deque
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 
 import numpy as np
@@ -61,10 +62,11 @@ class SummaryTree(Serializable):
         conversation = store.find(tenant_id, conversation_id)
         if conversation is None:
             return warnings
-        levels: list[list[SummaryNode]] = []
+        levels = defaultdict[int, list[SummaryNode]](list)
         for node in store.nodes(tenant_id, conversation_id, vectors=False):
-            _place(levels, node)
-        turns = deque(store.turns(tenant_id, conversation_id, after=levels[0][-1].last_turn if levels else 0))
+            levels[node.level].append(node)
+        summed_up = levels[0][-1].last_turn if levels[0] else 0
+        turns = deque(store.turns(tenant_id, conversation_id, after=summed_up))
         calls = count()
         while True:
             group = next_group(levels)
@@ -84,7 +86,7 @@ class SummaryTree(Serializable):
             added = store.add_node(tenant_id, conversation_id, node, birth=conversation.birth)
             if not added and store.find(tenant_id, conversation_id) != conversation:
                 break  # it is gone
-            _place(levels, node)
+            levels[node.level].append(node)
         return list(dict.fromkeys(warnings))
 
     def _summary(self, texts: list[str], calls: Iterator[int], warnings: list[str]) -> str | None:
@@ -113,21 +115,12 @@ class SummaryTree(Serializable):
         return node._replace(embedding=(vector / length).astype(np.float32).tobytes())
 
 
-def _place(levels: list[list[SummaryNode]], node: SummaryNode) -> None:
-    while len(levels) <= node.level:
-        levels.append([])
-    levels[node.level].append(node)
-
-
-def next_group(levels: Sequence[Sequence[SummaryNode]]) -> list[SummaryNode]:
+def next_group(levels: Mapping[int, Sequence[SummaryNode]]) -> list[SummaryNode]:
     """Find, from the bottom, the first nodes in a row that are due for a parent; each level in order."""
-    for level, nodes in enumerate(levels):
-        above = levels[level + 1] if level + 1 < len(levels) else []
+    for level in sorted(levels):
+        above, nodes = levels.get(level + 1), levels[level]
         covered = above[-1].last_turn if above else 0
-        start = len(nodes)
-        while start and nodes[start - 1].first_turn > covered:
-            start -= 1
-        waiting = nodes[start:]
+        waiting = nodes[bisect_right(nodes, covered, key=lambda node: node.first_turn) :]
         group: list[SummaryNode] = []
         for node in waiting:
             if len(group) == FAN_OUT or (node.opens and len(group) > 1):
