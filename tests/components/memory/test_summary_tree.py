@@ -45,12 +45,6 @@ def test_without_a_model_a_leaf_is_the_question_and_the_first_sentence(store, ge
     assert len(node.embedding) == 16 * 4
 
 
-def test_four_leaves_have_a_parent_and_four_parents_another(store):
-    say(store, 17)
-    assert run(tree(), store) == (17 + 4 + 1, [])
-    assert [one for one in shape(store) if one[0]] == [(1, 1, 4), (1, 5, 8), (1, 9, 12), (1, 13, 16), (2, 1, 16)]
-
-
 @pytest.mark.parametrize("sizes", [[1] * 21, [21], [4, 4, 4, 4, 5], [3, 7, 1, 10]])
 def test_the_tree_is_the_same_however_often_it_is_built(store, sizes):
     start = 1
@@ -76,16 +70,6 @@ def test_a_new_topic_closes_the_group_before_it_early(store, opening, groups):
         say(store, 1, "database" if turn in opening else "both", turn)
     run(tree(), store)
     assert [one for one in shape(store) if one[0]] == groups
-
-
-def test_no_node_is_ever_rewritten(store, stand_in_llm):
-    say(store, 8)
-    run(tree(), store)
-    before = store.nodes("ours", "c")
-    stand_in_llm.default = json.dumps({"summary": "Question 9, Answer 9."})
-    say(store, 1, start=9)
-    run(tree(ConfiguredChatGenerator(role="helper")), store)
-    assert [node for node in store.nodes("ours", "c") if node.last_turn < 9] == before
 
 
 def test_a_model_sums_up_turns_and_summaries(store, stand_in_llm):

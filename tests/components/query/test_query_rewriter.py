@@ -251,18 +251,6 @@ def test_whatever_a_model_says_the_question_comes_first_and_nothing_twice(reply)
     assert len({folded(query) for query in queries}) == len(queries)
 
 
-def test_without_a_model_a_follow_up_is_searched_with_words_of_the_conversation():
-    history = [{"role": "user", "content": "Who ran the salt monopoly?"}, {"role": "assistant", "content": "Liu Yan."}]
-    for generator in (None, UnavailableGenerator()):
-        assert QueryRewriter(generator).run(query="Who drove him to death?")["queries"] == ["Who drove him to death?"]
-        result = QueryRewriter(generator).run(query="Who drove him to death?", history=history)
-        (query,) = result["queries"]
-        assert query.startswith("Who drove him to death? ")
-        assert {"salt", "monopoly", "Liu", "Yan"} <= set(query.split())
-        assert (result["query"], result["method"]) == (query, "contextualize")
-        assert "words of the conversation" in result["warnings"][0]
-
-
 @pytest.mark.parametrize(("retrieval", "left_out"), [("words", "vector_queries"), ("vectors", "word_queries")])
 async def test_a_way_of_searching_that_is_left_out_gets_no_queries(stand_in_llm, retrieval, left_out):
     component = rewriter(stand_in_llm, {"queries": ["x y"]})

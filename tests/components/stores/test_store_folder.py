@@ -179,14 +179,6 @@ def test_damaged_data_end_in_an_error_and_not_the_process(tmp_path, capfd, patte
     assert make(tmp_path).count_documents() == 8
 
 
-def test_damaged_data_are_named(tmp_path):
-    make(tmp_path).write_documents(documents(1))
-    close_all_shards()
-    shutil.rmtree(tmp_path / "children" / "shard-1")
-    with pytest.raises(StoreError, match="cannot be opened"):
-        make(tmp_path).count_documents()
-
-
 def test_a_creation_killed_at_any_step_is_repaired(tmp_path):
     make(tmp_path / "whole").write_documents(documents(1))
     close_all_shards()

@@ -158,12 +158,6 @@ def test_a_library_of_an_earlier_embedder_is_found_by_its_words_and_says_so(tmp_
         store.write_vectors([embedded("a", [1.0, 0.0])], model="new")
     # Who uses it as it was made is asked nothing.
     assert found_by_vector(old) == ["a", "b"]
-
-    store.drop_vectors()
-    store.write_vectors([embedded("a", [1.0, 0.0]), embedded("b", [0.0, 1.0])], model="new")
-    assert found_by_vector(store) == ["a", "b"]
-    assert store.filter_documents(where("id", "==", "b"))[0].embedding == [0.0, 1.0]
-    assert store.vector_warnings(None) == []
     close_all_shards()
 
 

@@ -145,6 +145,10 @@ def test_the_words_query_is_exact_and_under_the_tenants_filter(store, elasticsea
         "size": 7, "_source": {"includes": ["id", *HIT_FIELDS]}, "track_total_hits": False,
         "query": {"bool": {"must": [{"multi_match": words}], "filter": tenants}},
     }  # fmt: skip
+    ElasticsearchBM25Retriever(document_store=store, fuzziness="1").run("2024", filters=TENANT)
+    assert (
+        elasticsearch.sent("POST", "/_search")[-1].body["query"]["bool"]["must"][0]["multi_match"]["fuzziness"] == "1"
+    )
 
 
 def test_other_settings_come_from_the_file_and_change_no_words(elasticsearch):

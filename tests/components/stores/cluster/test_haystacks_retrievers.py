@@ -72,14 +72,6 @@ def test_a_file_that_names_haystacks_own_class_is_refused_with_the_line_to_write
     assert all(f"`{theirs}` is not allowed" in str(one) and f"write `type: {ours}`" in str(one) for one in findings)
 
 
-def test_words_match_as_they_are_unless_a_file_says_otherwise(words, elasticsearch):
-    retriever = ElasticsearchBM25Retriever(document_store=words)
-    assert ids(retriever.run("2024", filters=TENANT)) == []
-    ElasticsearchBM25Retriever(document_store=words, fuzziness="1").run("2024", filters=TENANT)
-    asked = [request.body["query"]["bool"]["must"][0] for request in elasticsearch.sent("POST", "/_search")]
-    assert [part["multi_match"]["fuzziness"] for part in asked] == ["0", "1"]
-
-
 async def test_both_find_the_tenants_children_alone_synchronous_or_not(words, vectors):
     by_words = ElasticsearchBM25Retriever(document_store=words)
     by_vectors = QdrantEmbeddingRetriever(vectors)
