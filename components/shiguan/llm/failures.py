@@ -11,25 +11,41 @@ from shiguan.bounded_http import unwanted
 from shiguan.errors import EndpointError
 from shiguan.llm.model_settings import NamedModel
 
-_RETRIED_STATUS = {408, 409, 425, 429}
 _SECRET = re.compile(r"(?i)\b(?:sk|pk|key|api|bearer)[-_ ][\w*.-]{6,}|(?<=://)[^/\s@]+:[^/\s@]+@")
 _LONGEST = 200
-# Why another model may answer where one refused.
-_REASONS = {"access": "refused_key", "payment": "no_credit"}
 # Seconds; an endpoint that asks for a longer pause is not retried.
 _LONGEST_WAIT = 60.0
+_OF_STATUS = {
+    401: "refused_key", 402: "no_credit", 403: "refused_key", 429: "rate_limit",
+    **dict.fromkeys((408, 409, 425), "server_error"),
+}  # fmt: skip
+_MAY_PASS = ("rate_limit", "server_error", "timeout", "unreachable", "unreadable")
+_NOT_THE_MODELS = ("content", "request", "mistake")
+# What a caller is told was refused, which is no use to ask again.
+_REFUSALS = {"refused_key": "access", "no_credit": "payment", "content": "content", "request": "request"}
 
 
-def is_worth_retrying(error: BaseException) -> bool:
+def failure_of(error: Exception) -> str:
+    """Name a failure; `content` and `request` are the fault of the prompt, and `mistake` of who called."""
+    if isinstance(error, openai.APIError) and (status := _status(error)):
+        refused = "content" if "content_filter" in f"{error.code} {error.body}" else "request"
+        return _OF_STATUS.get(status) or ("server_error" if status >= 500 else refused)
+    if isinstance(error, openai.APIConnectionError):
+        return "timeout" if isinstance(error, openai.APITimeoutError) else "unreachable"
+    if type(error) is openai.APIError:
+        return "server_error"  # told within a stream that began well
+    return "mistake" if isinstance(error, TypeError | NotImplementedError) else "unreadable"
+
+
+def is_worth_retrying(error: Exception) -> bool:
     """Return whether the same call may succeed soon: not after a refusal, a long pause, a timeout or a mistake."""
-    if isinstance(error, openai.APITimeoutError) and not isinstance(error.__cause__, httpx.ConnectTimeout):
+    timed_out = isinstance(error, openai.APITimeoutError) and not isinstance(error.__cause__, httpx.ConnectTimeout)
+    if timed_out or unwanted(error):
         return False
-    if unwanted(error):
-        return False
-    return isinstance(error, Exception) and asked_to_wait(error) <= _LONGEST_WAIT and bool(reason_of(error))
+    return asked_to_wait(error) <= _LONGEST_WAIT and failure_of(error) in _MAY_PASS
 
 
-def asked_to_wait(error: BaseException | None) -> float:
+def asked_to_wait(error: Exception) -> float:
     """Return the seconds after which an endpoint wants to be asked again; 0 if it does not say."""
     if not isinstance(error, openai.APIStatusError):
         return 0.0
@@ -38,19 +54,6 @@ def asked_to_wait(error: BaseException | None) -> float:
         return max(0.0, float(value) if value[:1].isdigit() else parsedate_to_datetime(value).timestamp() - time.time())
     except ValueError:
         return 0.0
-
-
-def reason_of(error: Exception) -> str:
-    """Name a failure that another model may not have; empty if the prompt is at fault."""
-    if status := _status(error):
-        if status == 429:
-            return "rate_limit"
-        return "server_error" if status >= 500 or status in _RETRIED_STATUS else ""
-    if isinstance(error, openai.APIConnectionError):
-        return "timeout" if isinstance(error, openai.APITimeoutError) else "unreachable"
-    if type(error) is openai.APIError:
-        return "server_error"  # told within a stream that began well
-    return "" if isinstance(error, TypeError | NotImplementedError) else "unreadable"
 
 
 def _status(error: Exception) -> int:
@@ -63,40 +66,38 @@ def _status(error: Exception) -> int:
 
 def endpoint_error(error: Exception, model: NamedModel, *, stage: str, attempts: int, streamed: bool) -> EndpointError:
     """Describe a failure to the operator, and without address and reply to the user."""
-    place = _endpoint(model.address)
-    cause, step = _cause(error, model, streamed=streamed)
+    place, kind = _endpoint(model.address), failure_of(error)
+    cause, step = _cause(error, kind, model, streamed=streamed)
     tries = f" after {attempts} attempts" if attempts > 1 else ""
     return EndpointError(
         f"The stage `{stage}` failed{tries}: {place} {cause}. {step}.",
         stage=stage,
-        reason="" if streamed else reason_of(error) or _REASONS.get(refusal_of(error), ""),
+        reason="" if streamed or kind in _NOT_THE_MODELS else kind,
         cause=f"the language model {cause.partition(' (')[0]}",
         next_step=step,
-        refusal=refusal_of(error),
+        refusal=_REFUSALS.get(kind, ""),
         summary=f"{place} {cause.partition(' (')[0]}. {step}.",  # the part in brackets may quote the question
     )
 
 
-def _cause(error: Exception, model: NamedModel, *, streamed: bool) -> tuple[str, str]:
+def _cause(error: Exception, kind: str, model: NamedModel, *, streamed: bool) -> tuple[str, str]:
     """Return what the endpoint did and the next step, clauses without keys."""
     if streamed and not isinstance(error, openai.APIStatusError) and unwanted(error) is None:
         return f"broke off in the middle of the answer ({type(error).__name__})", "Ask again"
     if status := _status(error):
         cause = f"answered {status} for model `{model.model_name}` ({_detail(error, model.key)})"
-        if refusal_of(error) == "content":
-            return cause, "Ask in other words, or another model"
-        return cause, _step_for_status(status, model)
+        return cause, _step(kind, status, model)
     if (reply := unwanted(error)) is not None:
         return str(reply), f"Check {_address_of(model)} and what answers there"
-    if isinstance(error, openai.APITimeoutError):
+    if kind == "timeout":
         more = f"the `timeout` of `{model.name}`" if model.timeout else "OPENAI_TIMEOUT"
         return (
             "did not answer in time",
             f"Ask again later, or give a slow model more seconds between two tokens with {more}",
         )
-    if isinstance(error, openai.APIConnectionError):
+    if kind == "unreachable":
         return "could not be reached", f"Check {_address_of(model)} and that the server is running"
-    if type(error) is openai.APIError:
+    if kind == "server_error":
         return f"reported an error ({_detail(error, model.key)})", "Ask again later"
     return (
         f"sent a reply that could not be read ({type(error).__name__}: {_detail(error, model.key)})",
@@ -104,35 +105,22 @@ def _cause(error: Exception, model: NamedModel, *, streamed: bool) -> tuple[str,
     )
 
 
-def refusal_of(error: Exception) -> str:
-    """Name what an endpoint refused: `access`, `payment`, `content`, `request`; empty for other failures."""
-    status = _status(error)
-    if not isinstance(error, openai.APIError) or not status or reason_of(error):
-        return ""
-    if status in (401, 403):
-        return "access"
-    if status == 402:
-        return "payment"
-    return "content" if "content_filter" in f"{error.code} {error.body}" else "request"
-
-
 def _address_of(model: NamedModel) -> str:
     return f"the `base_url` of `{model.name}`" if model.base_url else "OPENAI_BASE_URL"
 
 
-def _step_for_status(status: int, model: NamedModel) -> str:
-    if status in (401, 403):
-        return f"Check {model.key_variable or 'OPENAI_API_KEY'}"
-    if status == 402:
-        return "Check the balance of the account"
-    if status == 404:
+def _step(kind: str, status: int, model: NamedModel) -> str:
+    if status == 404 and kind == "request":
         named = f"its `model` in `{model.name}`" if model.model else "the name of the model (OPENAI_MODEL)"
         return f"Check {_address_of(model)} and {named}"
-    if status == 429:
-        return "Wait for the rate limit to pass, or check the account's quota"
-    if status >= 500 or status in _RETRIED_STATUS:
-        return "Ask again later"
-    return "Check the model's limits and the generator's `generation_kwargs`"
+    return {
+        "refused_key": f"Check {model.key_variable or 'OPENAI_API_KEY'}",
+        "no_credit": "Check the balance of the account",
+        "rate_limit": "Wait for the rate limit to pass, or check the account's quota",
+        "server_error": "Ask again later",
+        "content": "Ask in other words, or another model",
+        "request": "Check the model's limits and the generator's `generation_kwargs`",
+    }[kind]
 
 
 def _endpoint(base: str | None) -> str:

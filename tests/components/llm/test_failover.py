@@ -10,7 +10,7 @@ from tests.doubles.stand_in_llm import Fault
 from shiguan.errors import EndpointError
 from shiguan.llm import failures
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
-from shiguan.llm.failures import asked_to_wait, is_worth_retrying, reason_of
+from shiguan.llm.failures import asked_to_wait, failure_of, is_worth_retrying
 from shiguan.llm.run import Run
 
 pytestmark = pytest.mark.usefixtures("waits")
@@ -75,7 +75,7 @@ def test_every_failure_of_a_models_own_goes_to_the_next(llm, fault, reason, monk
 
 def test_an_error_told_within_a_stream_that_began_well_is_one_of_the_server():
     error = openai.APIError("Overloaded", httpx.Request("POST", "http://llm.test"), body={"code": 529})
-    assert (reason_of(error), is_worth_retrying(error)) == ("server_error", True)
+    assert (failure_of(error), is_worth_retrying(error)) == ("server_error", True)
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_retry_after_is_seconds_or_a_date(monkeypatch, value, seconds):
 @pytest.mark.parametrize(("error", "worth"), [
     (failure(408), True), (failure(429, **{"Retry-After": "60"}), True),
     (failure(429, **{"Retry-After": "61"}), False), (ConnectionError("reset"), True), (ValueError("no JSON"), True),
-    (TypeError("a wrong argument"), False), (KeyboardInterrupt(), False),
+    (TypeError("a wrong argument"), False),
 ])  # fmt: skip
 def test_only_what_may_pass_is_worth_another_attempt(error, worth):
     assert is_worth_retrying(error) is worth

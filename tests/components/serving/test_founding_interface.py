@@ -13,9 +13,10 @@ from tests.doubles.stand_in_llm import StandInLlm
 from tests.doubles.stand_in_script import Fault
 
 from shiguan.engine.runner import Runner
-from shiguan.errors import EndpointError, RefusedError
+from shiguan.errors import RefusedError
 from shiguan.llm.calls import no_answer_error
-from shiguan.llm.failures import refusal_of
+from shiguan.llm.failures import endpoint_error
+from shiguan.llm.model_settings import NamedModel
 from shiguan.serving import openai_routes, rag_routes, status_routes
 from shiguan.serving.engine import Engine, use_engine
 from shiguan.serving.error_replies import as_api_error
@@ -277,9 +278,10 @@ def test_a_reply_without_an_answer_is_an_error_of_the_model_and_a_content_filter
     body = {"code": "content_filter", "message": "The prompt was filtered."}
     request = httpx.Request("POST", "http://llm.example/v1")
     error = openai.BadRequestError("filtered", response=httpx.Response(400, request=request), body=body)
-    told = as_api_error(EndpointError("x", stage="generator", cause="the model `m` refused", refusal=refusal_of(error)))
-    words = "Ask in other words."
-    assert (told.kind, told.next_step, told.message) == ("upstream_refused", words, "The model `m` refused.")
+    model = NamedModel(name="default", model="m")
+    told = as_api_error(endpoint_error(error, model, stage="generator", attempts=1, streamed=False))
+    words, said = "Ask in other words.", "The language model answered 400 for model `m`."
+    assert (told.kind, told.next_step, told.message) == ("upstream_refused", words, said)
     ended = ChatMessage.from_assistant("", meta={"model": "m", "finish_reason": "content_filter"})
     assert as_api_error(no_answer_error(ended)).next_step == words
     told = as_api_error(no_answer_error(ChatMessage.from_assistant("")))
