@@ -35,11 +35,10 @@ def field_of(row: dict[str, Any], names: tuple[str, ...], place: str) -> Any:
     raise RefusedError(f"{place} has no {wanted}; its fields are {', '.join(row) or 'none'}. Add it to the line.")
 
 
-def name_of(row: dict[str, Any], names: tuple[str, ...], place: str) -> str:
+def name_of(row: dict[str, Any], name: str, place: str) -> str:
     """Return a field that names something, as a text or a whole number."""
-    value = field_of(row, names, place)
+    value = field_of(row, (name,), place)
     if isinstance(value, bool) or not isinstance(value, str | int):
-        name = next(name for name in names if row.get(name) is not None)
         raise RefusedError(f"{place}: `{name}` must be a text or a whole number, got {shown(value)}. Correct the line.")
     return str(value)
 
@@ -49,7 +48,7 @@ def unique_rows(path: Path, what: str) -> Iterator[tuple[str, str, dict[str, Any
     seen: set[str] = set()
     for number, row in read_json_lines(path):
         place = f"{path}, line {number}"
-        name = name_of(row, ("id",), place)
+        name = name_of(row, "id", place)
         if name in seen:
             raise RefusedError(f"{place} repeats the id `{name}`. Give every {what} its own id.")
         seen.add(name)

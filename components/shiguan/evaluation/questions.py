@@ -66,8 +66,7 @@ class Question:
     @property
     def gold_documents(self) -> set[str]:
         """The documents with the highest grade, which recall counts."""
-        best = max(self.grades.values(), default=0)
-        return {document for document, grade in self.grades.items() if grade == best}
+        return {passage.source for passage in self.best if passage.source}
 
     def document_of(self, passage: Document) -> str | None:
         """Name the judged document that a passage is right for, if any."""
@@ -102,15 +101,14 @@ def read_golden_set(path: Path) -> QuestionSet:
 
 
 def _golden_question(name: str, row: dict[str, Any], place: str) -> Question:
-    gold = tuple(_gold_passages(row.get("gold"), place))
-    question = replace(_question(name, row, place), gold=gold)
-    answers, answerable = question.answers, row.get("answerable", not _meta(row).get("unanswerable", False))
-    if answerable is not bool(answers or gold):
+    gold, question = tuple(_gold_passages(row.get("gold"), place)), _question(name, row, place)
+    answerable = row.get("answerable", not _meta(row).get("unanswerable", False))
+    if answerable is not bool(question.answers or gold):
         raise RefusedError(
             f'{place}: an answerable question has answers or gold passages, and one with `"answerable": false` has '
             f"neither; `answerable` is {answerable!r}. Correct the line."
         )
-    return replace(question, answerable=answerable)
+    return replace(question, gold=gold, answerable=answerable)
 
 
 def _question(name: str, row: dict[str, Any], place: str) -> Question:
@@ -131,7 +129,7 @@ def _question(name: str, row: dict[str, Any], place: str) -> Question:
         "type": row.get("type") or _meta(row).get("stratum") or "",
         "language": row.get("language") or row.get("lang") or _meta(row).get("lang") or UNKNOWN,
     }
-    stratum, language = (name_of(about, (name,), place) for name in about)
+    stratum, language = (name_of(about, name, place) for name in about)
     return Question(name, text, answers=answers, history=history, stratum=stratum, language=language)
 
 
@@ -242,7 +240,7 @@ def _read_grades(qrels: Path, documents: Container[str], questions: Iterable[str
     judged: dict[str, dict[str, float]] = {name: {} for name in questions}
     for number, row in read_json_lines(qrels):
         place = f"{qrels}, line {number}"
-        query_id, doc_id = (name_of(row, (name,), place) for name in ("query_id", "doc_id"))
+        query_id, doc_id = (name_of(row, name, place) for name in ("query_id", "doc_id"))
         grade = field_of(row, ("score",), place)
         if isinstance(grade, bool) or not isinstance(grade, int | float) or not grade >= 0 or odd_value(grade):
             raise RefusedError(f"{place}: the score must be a number of at least 0, got {shown(grade)}. Correct it.")

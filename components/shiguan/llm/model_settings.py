@@ -188,13 +188,12 @@ class Budget(BaseModel, extra="forbid", frozen=True):
     @property
     def limits(self) -> dict[str, float]:
         """The limits that are set, by unit."""
-        return {unit: limit for unit in Budget.model_fields if (limit := getattr(self, unit)) is not None}
+        return self.model_dump(exclude_none=True)
 
     def within(self, other: "Budget") -> "Budget":
         """Combine two budgets; in every unit the stricter limit holds."""
-        both = (self.limits, other.limits)
-        strict = {unit: min(one[unit] for one in both if unit in one) for unit in {**both[0], **both[1]}}
-        return Budget.model_validate(strict)
+        both = [*self.limits.items(), *other.limits.items()]
+        return Budget.model_validate({unit: min(limit for one, limit in both if one == unit) for unit, _ in both})
 
 
 def read_budget(given: Any) -> Budget:

@@ -72,12 +72,10 @@ class Run:
     on_begin: Callable[[str], None] | None = None
     times: dict[str, float] = field(default_factory=dict, init=False)
     visits: Counter[str] = field(default_factory=Counter, init=False)
-    answered: int = field(default=0, init=False)
-    usage: dict[str, int] = field(default_factory=dict, init=False)
     calls: list[dict[str, Any]] = field(default_factory=list, init=False)
     requests: int = field(default=0, init=False)
     switches: list[dict[str, str]] = field(default_factory=list, init=False)
-    refused: list[str] = field(default_factory=list, init=False)
+    refused: dict[str, None] = field(default_factory=dict, init=False)
     found: set[str] = field(default_factory=set, init=False)
     warned: dict[str, None] = field(default_factory=dict, init=False)
     unanswered: str = field(default="", init=False)
@@ -168,7 +166,7 @@ class Run:
         enough = self.budget.calls is None or self.requests + calls + helper <= self.budget.calls
         allowed = enough and (left is None or left > 0)
         if not allowed:
-            self.refused.append(stage_name())
+            self.refused[stage_name()] = None
         return allowed
 
     def begin_request(self) -> None:
@@ -189,7 +187,7 @@ class Run:
         if not self.budget.limits:
             return None
         spent = {"calls": self.requests, "seconds": round(clock() - self._began, 6)}
-        return {"limits": self.budget.limits, "spent": spent, "refused": list(dict.fromkeys(self.refused))}
+        return {"limits": self.budget.limits, "spent": spent, "refused": list(self.refused)}
 
     def warnings(self) -> list[str]:
         """Name what was warned of, the models that stood in for others, and the stages that the budget left out."""
@@ -197,9 +195,22 @@ class Run:
         found = list(dict.fromkeys([*self.warned, *stood_in]))
         if self.refused:
             limits = ", ".join(f"{unit} {limit:g}" for unit, limit in self.budget.limits.items())
-            stages = ", ".join(f"`{stage}`" for stage in dict.fromkeys(self.refused))
+            stages = ", ".join(f"`{stage}`" for stage in self.refused)
             found.append(f"The question's budget ({limits}) was short: {stages} did without a model.")
         return found
+
+    @property
+    def answered(self) -> int:
+        """How many calls got a reply."""
+        return sum("failed" not in call for call in self.calls)
+
+    @property
+    def usage(self) -> dict[str, int]:
+        """The tokens of all calls by kind."""
+        total: Counter[str] = Counter()
+        for call in self.calls:
+            total.update(call["tokens"])
+        return dict(total)
 
     @property
     def cost(self) -> float | None:
@@ -235,10 +246,7 @@ class Run:
             tokens["cached_tokens"] = details["cached_tokens"]
         if not tokens and estimate:
             tokens, call = estimate, {**call, "estimated": True}
-        self.answered += 1
         self.requests += "attempts" not in call  # our own endpoint counts them as they are sent
-        for name, many in tokens.items():
-            self.usage[name] = self.usage.get(name, 0) + many
         about = {"role": "", "model": first.get("model"), "prompt": first.get("prompt"), **call}
         self.note_call(began, about, tokens, price(tokens) if price else None)
         return [with_meta(reply, **{_COUNTED: True}) if isinstance(reply, ChatMessage) else reply for reply in replies]

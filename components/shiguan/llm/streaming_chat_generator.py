@@ -9,7 +9,7 @@ from haystack import component
 from haystack.components.generators.chat import OpenAIChatGenerator
 from haystack.dataclasses import ChatMessage, StreamingCallbackT
 from haystack.tools import ToolsType
-from openai import APIError, AsyncOpenAI, AsyncStream
+from openai import APIError, AsyncStream
 from openai.resources.chat import AsyncCompletions
 
 from shiguan.haystack_compat import open_async_client
@@ -63,16 +63,12 @@ class StreamingChatGenerator(OpenAIChatGenerator):
 class _Completions(AsyncCompletions):
     """The client's way to complete a chat, without its objects."""
 
-    def __init__(self, client: AsyncOpenAI) -> None:
-        super().__init__(client)
-        self._of = client
-
     async def create(self, **given: Any) -> Any:
         prompt = {"messages": given["messages"], **(given.get("extra_body") or {})}
         reply = await super().create(**{**given, "messages": [], "extra_body": prompt})
         if type(reply) is not AsyncStream:  # whole, or a tracer has wrapped it and wants to see what is read
             return reply
-        stream = AsyncStream[object](cast_to=object, response=reply.response, client=self._of)
+        stream = AsyncStream[object](cast_to=object, response=reply.response, client=self._client)
         kind = reply.response.headers.get("content-type", "").partition(";")[0].strip().lower()
         events = _Events(stream, _whole(stream.response) if kind == "application/json" else stream)
         _opened.get().append(events)
