@@ -133,9 +133,10 @@ class ConfiguredChatGenerator(Serializable):
         fitting = self._fitting(models, estimate_tokens(messages), generation_kwargs)
         request = Request(messages, streaming_callback, generation_kwargs, tools)
         failure = AnswerError("No model was asked.")
-        missed = [] if models[0] in fitting else [(models[0].named.name, "window")]
+        missed = None if models[0] in fitting else (models[0].named.name, "window")
         for place, model in enumerate(fitting, start=1):
-            _note_switches(missed, model.named.name)
+            if missed:
+                _note_switch(*missed, model.named.name)
             retries = None if place == len(fitting) else _RETRIES_WITH_ANOTHER
             try:
                 replies = await model.reply(request, most_retries=retries, **about)
@@ -144,7 +145,7 @@ class ConfiguredChatGenerator(Serializable):
             except AnswerError as error:
                 if not error.reason:
                     raise
-                failure, missed = error, [(model.named.name, error.reason)]
+                failure, missed = error, (model.named.name, error.reason)
             else:
                 marks = {name: meta[name] for name in _PROMPT_MARKS if name in meta}
                 marks |= {"stood_in": True} if model is not models[0] else {}
@@ -185,12 +186,10 @@ class ConfiguredChatGenerator(Serializable):
         return [self._endpoints[name] for name in self._roles.names(role, self._endpoints)]
 
 
-def _note_switches(missed: list[tuple[str, str]], stands_in: str) -> None:
-    run = current_run()
-    for name, reason in missed:
-        logger.warning("Fell back from {model} to {stands_in} ({why})", stands_in=stands_in, model=name, why=reason)
-        if run is not None:
-            run.switches.append({"from": name, "to": stands_in, "reason": reason})
+def _note_switch(name: str, reason: str, stands_in: str) -> None:
+    logger.warning("Fell back from {model} to {stands_in} ({why})", stands_in=stands_in, model=name, why=reason)
+    if run := current_run():
+        run.switches.append({"from": name, "to": stands_in, "reason": reason})
 
 
 def _in_words(error: AnswerError) -> str:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from inspect import isawaitable
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 from haystack import logging
 from haystack.dataclasses import ChatMessage, StreamingCallbackT, StreamingChunk
@@ -50,8 +49,7 @@ class OpenAIEndpoint:
         self.timeout = named.timeout or _patience(timeout)
         self.max_retries = max_retries
         self.generation_kwargs = _with_limit(generation_kwargs, named.max_tokens)
-        self.loop_clients: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[OpenAIChatGenerator, Any]]
-        self.loop_clients = WeakKeyDictionary()
+        self.loop_clients: dict[asyncio.AbstractEventLoop, tuple[OpenAIChatGenerator, Any]] = {}
         self._lock = Lock()
 
     async def reply(self, request: "Request", *, most_retries: int | None = None, **about: Any) -> list[ChatMessage]:
@@ -175,9 +173,8 @@ class OpenAIEndpoint:
         with self._lock:
             for other in [known for known in self.loop_clients if known.is_closed()]:
                 del self.loop_clients[other]
-            known = self.loop_clients.get(loop)
-            if known is not None:
-                return known[0]
+            if loop in self.loop_clients:
+                return self.loop_clients[loop][0]
             client = self._new_client()
             closing = _close_with_loop(client)
             self.loop_clients[loop] = (client, closing)
@@ -189,9 +186,9 @@ class Request(NamedTuple):
     """What a call sends, and who listens to its reply."""
 
     messages: list[ChatMessage]
-    streaming_callback: StreamingCallbackT | None = None
-    generation_kwargs: dict[str, Any] | None = None
-    tools: ToolsType | None = None
+    streaming_callback: StreamingCallbackT | None
+    generation_kwargs: dict[str, Any] | None
+    tools: ToolsType | None
 
 
 @dataclass
