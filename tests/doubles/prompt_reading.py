@@ -32,20 +32,10 @@ def parse_sources(prompt: str) -> list[SourceBlock] | None:
 
 
 def parse_question(prompt: str) -> str:
-    """
-    Read the question from a prompt.
-
-    The question stands after the sources between its own delimiters; in a template without them the last paragraph
-    is taken. What looks like a question inside a source is never read.
-    """
+    """Read the question between its own delimiters after the sources; what looks like one inside a source is not."""
     span = _sources_span(prompt)
     rest = prompt[span[1] :] if span else prompt
-    start = rest.find(_QUESTION_OPEN)
-    end = rest.rfind(_QUESTION_CLOSE)
-    if start >= 0:
-        return rest[start + len(_QUESTION_OPEN) : end if end > start else len(rest)].strip()
-    rest = rest.removeprefix(_CLOSE).strip()
-    return rest.rsplit("\n\n", 1)[-1].strip() if rest else ""
+    return rest[rest.index(_QUESTION_OPEN) + len(_QUESTION_OPEN) : rest.rindex(_QUESTION_CLOSE)].strip()
 
 
 def _sources_span(prompt: str) -> tuple[int, int] | None:

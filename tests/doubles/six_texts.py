@@ -1,9 +1,9 @@
 """Six short texts, as a file and as a library, for tests that measure and explain what is found in them."""
 
-import json
 from pathlib import Path
 
 from shiguan.cli import main
+from shiguan.evaluation.json_lines import write_json_lines
 
 TEXTS = {
     "fall": "The capital Chang'an fell to the rebels in July 756, and the emperor fled to Shu.",
@@ -15,14 +15,9 @@ TEXTS = {
 }
 
 
-def write_rows(path: Path, rows: list[dict]) -> Path:
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
-    return path
-
-
 def six_texts(folder: Path) -> Path:
     """Write `corpus.jsonl` into a folder and ingest it into `library` beside it."""
-    rows = [{"id": name, "title": "", "text": text} for name, text in TEXTS.items()]
-    corpus = write_rows(folder / "corpus.jsonl", rows)
+    corpus = folder / "corpus.jsonl"
+    write_json_lines(corpus, [{"id": name, "title": "", "text": text} for name, text in TEXTS.items()])
     assert main(["ingest", str(corpus), "--data-dir", str(folder / "library"), "--json"]) == 0
     return folder

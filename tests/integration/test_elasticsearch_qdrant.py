@@ -1,7 +1,6 @@
 """The deployment `elasticsearch_qdrant` on real servers, see README.md beside this file."""
 
 import itertools
-import json
 import os
 import uuid
 from contextlib import closing
@@ -21,6 +20,7 @@ from shiguan.engine.library import Library
 from shiguan.engine.loading import load_stores
 from shiguan.engine.runner import Runner
 from shiguan.errors import StoreError, StoreFormatError
+from shiguan.evaluation.json_lines import write_json_lines
 from shiguan.tenants import where
 
 SERVERS = ("ELASTICSEARCH", "QDRANT")
@@ -178,7 +178,7 @@ def test_the_whole_path_from_a_file_to_an_answer(stores, tmp_path):
         {"id": "salt", "title": "Salt", "text": "Liu Yan taxed salt in the year 760. The tax paid for the war."},
         {"id": "silk", "title": "Silk", "text": "Silk was carried to the west on camels."},
     ]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    write_json_lines(path, rows)
     library = Library("elasticsearch_qdrant")
     for tenant in ("t", "other"):
         [result] = library.ingest([path], tenant_id=tenant)

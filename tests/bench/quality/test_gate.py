@@ -1,6 +1,5 @@
 """A harmful change is caught by the gate and a harmless one is not, whichever questions happen to be asked."""
 
-import json
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -33,6 +32,7 @@ from haystack import Document
 from shiguan.answer import citation_extractor
 from shiguan.engine.loading import pipeline_path
 from shiguan.errors import ModelMissingError, RefusedError
+from shiguan.evaluation.json_lines import read_json_lines
 from shiguan.evaluation.questions import GoldPassage, Question, QuestionSet, read_golden_set
 from shiguan.evaluation.results import read_results
 from shiguan.models.engine import engine
@@ -130,8 +130,7 @@ def test_a_question_is_judged_by_the_stored_passages_that_hold_its_gold_ones():
 
 
 def test_the_recording_fits_its_questions_and_says_what_it_is():
-    rows = [json.loads(line) for line in RECORDING.read_text(encoding="utf-8").splitlines()]
-    about, replies = rows[0], rows[1:]
+    about, *replies = (row for _, row in read_json_lines(RECORDING))
     assert (about["questions"], about["modes"]) == (list(RECORDED), list(RECORDED_MODES))
     assert (about["asked"], about["max_tokens"], about["model"]) == (READ, REPLY_TOKENS, MODEL)
     assert {row["question"] for row in replies} <= set(RECORDED)

@@ -1,14 +1,13 @@
 """Recorded replies stand in for a model: the same prompt gets its reply, another one is told of."""
 
-import json
 import shutil
-from pathlib import Path
 
 import pytest
 from bench.quality.recording import CHANGED, FORMAT, OTHER_PASSAGES, RecordedModel, prompt_hashes
 from tests.doubles.small_library import TENANT
 from tests.doubles.stand_in_llm import StandInLlm
 
+from shiguan.evaluation.json_lines import read_json_lines, write_json_lines
 from shiguan.evaluation.measurement import Plan
 from shiguan.evaluation.questions import read_golden_set
 
@@ -24,7 +23,7 @@ RIGHT = {"tax": "Yang Yan proposed the two-tax reform in 780. [1]", "salt": "It 
 @pytest.fixture(scope="module")
 def golden(tmp_path_factory):
     path = tmp_path_factory.mktemp("golden") / "golden.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
+    write_json_lines(path, ROWS)
     return path
 
 
@@ -70,12 +69,8 @@ def recording(recorded, llm, tmp_path):
     return shutil.copy(recorded[0], tmp_path / "recording.jsonl")
 
 
-def rows_of(path: Path) -> list[dict]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
 def test_a_replayed_run_is_the_recorded_one_without_a_model(recorded, recording, llm, plan_of):
-    about, *replies = rows_of(recording)
+    about, *replies = (row for _, row in read_json_lines(recording))
     assert (about["format"], about["questions"], about["modes"]) == (FORMAT, ["tax", "salt"], ["simple"])
     assert about["model"] == "small-one"
     assert [(row["question"], row["message"]["content"]) for row in replies] == [

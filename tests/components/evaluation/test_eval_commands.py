@@ -4,10 +4,11 @@ import json
 import shutil
 
 import pytest
-from tests.doubles.six_texts import six_texts, write_rows
+from tests.doubles.six_texts import six_texts
 
 from shiguan.cli import main
 from shiguan.engine.loading import pipeline_path
+from shiguan.evaluation.json_lines import write_json_lines
 from shiguan.evaluation.measurement import MeasuredMode
 
 QUESTIONS = {
@@ -36,7 +37,7 @@ def place(tmp_path_factory):
         queries.append({"id": name, "text": text, "meta": {"lang": "zh" if name == "q6" else "en"}})
         qrels.append({"query_id": name, "doc_id": document, "score": 1})
     for name, rows in (("queries", queries), ("qrels", qrels), ("golden", GOLDEN)):
-        write_rows(folder / f"{name}.jsonl", rows)
+        write_json_lines(folder / f"{name}.jsonl", rows)
     return folder
 
 

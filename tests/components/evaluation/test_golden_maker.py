@@ -19,6 +19,7 @@ from shiguan.evaluation.golden_maker import (
     read_questions,
     write_made_set,
 )
+from shiguan.evaluation.json_lines import read_json_lines, write_json_lines
 from shiguan.evaluation.questions import read_golden_set
 from shiguan.evaluation.results import RunStore
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
@@ -121,13 +122,13 @@ def test_a_judge_that_answers_nonsense_accepts_nothing_and_is_counted(tmp_path, 
 def test_a_person_reviews_one_in_ten_without_seeing_the_judge(tmp_path, generator):
     made = made_in(tmp_path, generator)
     review = tmp_path / REVIEW_FILE
-    rows = [json.loads(line) for line in review.read_text(encoding="utf-8").splitlines()]
+    rows = [row for _, row in read_json_lines(review)]
     assert len(rows) == 2
     assert all(row["person"] == "" and "judge" not in row for row in rows)
     assert judge_agreement(review, made.verdicts)["agreement"] is None
     first, second = (made.verdicts[row["id"]] for row in rows)
     rows[0]["person"], rows[1]["person"] = first, "reject" if second == "accept" else "accept"
-    review.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    write_json_lines(review, rows)
     made_in(tmp_path, generator)  # a second run leaves what a person wrote
     agreement = {"reviewed": 2, "open": 0, "agreement": 0.5, "disagreements": [rows[1]["id"]]}
     assert judge_agreement(review, made.verdicts) == agreement

@@ -11,6 +11,7 @@ from shiguan.cli import main
 from shiguan.engine.library import Library
 from shiguan.engine.runner import Runner
 from shiguan.errors import RefusedError
+from shiguan.evaluation.json_lines import write_json_lines
 
 DEPLOYMENT = "elasticsearch_qdrant"
 ROWS = [
@@ -23,7 +24,7 @@ ROWS = [
 @pytest.fixture
 def corpus(tmp_path):
     path = tmp_path / "rows.jsonl"
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in ROWS), encoding="utf-8")
+    write_json_lines(path, ROWS)
     return path
 
 
