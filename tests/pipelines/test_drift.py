@@ -1,13 +1,11 @@
 """Deployments differ between the seam's two lines and nowhere else."""
 
-from pathlib import Path
-
 import pytest
 import yaml
+from tests.doubles.own_modes import PIPELINES
 
 from shiguan.llm.model_settings import read_model_roles
 
-PIPELINES = Path(__file__).resolve().parents[2] / "pipelines"
 OPEN = "# ---- seam: what differs per deployment"
 CLOSE = "# ---- end of the seam "
 # Which models are called stands in a file of its own, which is seam from its first line to its last.

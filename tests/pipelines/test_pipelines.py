@@ -1,15 +1,13 @@
 """Every pipeline file is loaded, is what it says, and keeps the tenant's documents apart."""
 
-from pathlib import Path
-
 import pytest
 import yaml
 from haystack import Document, Pipeline
+from tests.doubles.own_modes import PIPELINES
 
 from shiguan.engine.loading import OTHER_FILES, describe_mode, load_pipeline
 from shiguan.haystack_compat import AsyncPipeline
 
-PIPELINES = Path(__file__).resolve().parents[2] / "pipelines"
 FILES = sorted(path for path in PIPELINES.glob("*/*.yml") if path.stem != "models")
 MODES = [path for path in FILES if path.stem not in OTHER_FILES]
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from tests.security.mutant_parts import (
     FILTER_RETRIEVER,
+    WINDOW,
     WRITER,
     Change,
     add,
@@ -17,7 +18,6 @@ from tests.security.mutant_parts import (
 
 WIKIPEDIA = "shiguan.agent.wikipedia_search.WikipediaSearch"
 LIBRARY = "shiguan.agent.library_search.LibrarySearch"
-WINDOW = "haystack.components.retrievers.sentence_window_retriever.SentenceWindowRetriever"
 MCP = "haystack_integrations.tools.mcp.mcp_tool"
 
 

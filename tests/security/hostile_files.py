@@ -12,6 +12,7 @@ import yaml
 from tests.security.mutant_parts import (
     ADAPTER,
     BRANCH_JOINER,
+    CHAT_PROMPT,
     EDGE_BM25,
     EDGE_STORE,
     FILTER_RETRIEVER,
@@ -29,10 +30,7 @@ SOUND: dict[str, Any] = {
     "components": {
         "tenant_filter": {"type": TENANT_FILTER},
         "retriever": part(EDGE_BM25, document_store=part(EDGE_STORE)),
-        "prompt_builder": part(
-            "haystack.components.builders.chat_prompt_builder.ChatPromptBuilder",
-            template="{% message role='user' %}{{ documents }}{% endmessage %}",
-        ),
+        "prompt_builder": part(CHAT_PROMPT, template="{% message role='user' %}{{ documents }}{% endmessage %}"),
     },
     "connections": [
         {"sender": "tenant_filter.filters", "receiver": "retriever.filters"},

@@ -21,7 +21,9 @@ MEMORY_STORE = "haystack.document_stores.in_memory.document_store.InMemoryDocume
 MEMORY_BM25 = "haystack.components.retrievers.in_memory.bm25_retriever.InMemoryBM25Retriever"
 EDGE_STORE = "shiguan.stores.embedded.qdrant_edge_document_store.QdrantEdgeDocumentStore"
 EDGE_BM25 = "shiguan.stores.embedded.qdrant_edge_bm25_retriever.QdrantEdgeBM25Retriever"
+WINDOW = "haystack.components.retrievers.sentence_window_retriever.SentenceWindowRetriever"
 PROMPT = "haystack.components.builders.prompt_builder.PromptBuilder"
+CHAT_PROMPT = "haystack.components.builders.chat_prompt_builder.ChatPromptBuilder"
 ADAPTER = "haystack.components.converters.output_adapter.OutputAdapter"
 WRITER = "haystack.components.writers.document_writer.DocumentWriter"
 RELAY = {"type": BRANCH_JOINER, "init_parameters": {"type_": "dict[str, typing.Any]"}}
@@ -40,15 +42,9 @@ def checked(data: dict[str, Any], folder: Path, **options: Any) -> Report:
 
 def load(path: Path) -> dict[str, Any]:
     """Read a file with every anchor written out and its options as inputs, so that a change stays where it was made."""
-    data: dict[str, Any] = _unshared(yaml.safe_load(path.read_text(encoding="utf-8")))
+    data: dict[str, Any] = json.loads(json.dumps(yaml.safe_load(path.read_text(encoding="utf-8"))))
     data["inputs"] |= data.pop("options", {})
     return data
-
-
-def _unshared(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _unshared(inner) for key, inner in value.items()}
-    return [_unshared(inner) for inner in value] if isinstance(value, list) else value
 
 
 def spoken(data: dict[str, Any], said: dict[str, Any]) -> dict[str, dict[str, Any]]:

@@ -5,6 +5,7 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
+from tests.doubles.own_modes import PIPELINES
 from tests.security.mutant_parts import (
     ADAPTER,
     CONVERTER,
@@ -14,6 +15,7 @@ from tests.security.mutant_parts import (
     SAYS_THEIRS,
     STAMPER,
     TENANT_FILTER,
+    WINDOW,
     WRITER,
     Change,
     add,
@@ -28,9 +30,7 @@ from tests.security.mutant_parts import (
     stores_of,
 )
 
-PIPELINES = Path(__file__).resolve().parents[2] / "pipelines"
 FILES = sorted(path for path in PIPELINES.glob("*/*.yml") if path.stem not in ("models", "read"))
-WINDOW = "haystack.components.retrievers.sentence_window_retriever.SentenceWindowRetriever"
 MADE = part(ADAPTER, template="{{ filters }}", output_type="dict[str, typing.Any]")
 
 

@@ -7,7 +7,7 @@ import pytest
 from haystack import component
 from haystack.core.errors import PipelineRuntimeError
 from tests.security.hostile_files import SOUND
-from tests.security.mutant_parts import ADAPTER, PROMPT, part
+from tests.security.mutant_parts import ADAPTER, CHAT_PROMPT, PROMPT, part
 
 from shiguan.checking.pipeline_check import check_in_process, check_pipeline
 from shiguan.cli import main
@@ -43,7 +43,6 @@ def write(path, **components):
     return path
 
 
-CHAT_PROMPT = "haystack.components.builders.chat_prompt_builder.ChatPromptBuilder"
 GROWING = {
     "{{ 'aaaaaaaaaa'" + "|replace('a','aaaaaaaaaa')" * 9 + " }}": "uses the filter `replace`",
     "{{ 'a' * 9999 * 9999 * 99 }}": "multiplies",

@@ -9,6 +9,8 @@ from haystack.dataclasses import ChatMessage, ToolCall
 from tests.security.mutant_parts import (
     ADAPTER,
     BRANCH_JOINER,
+    CHAT_PROMPT,
+    EDGE_STORE,
     FILTER_RETRIEVER,
     LOOP,
     MEMORY_BM25,
@@ -25,10 +27,8 @@ CONVERTERS = "haystack.components.converters."
 AGENT = "shiguan.agent.tool_agent.ToolAgent"
 FILE_ROUTER = "haystack.components.routers.file_type_router.FileTypeRouter"
 DOCUMENT_JOINER = "haystack.components.joiners.document_joiner.DocumentJoiner"
-CHAT_PROMPT = "haystack.components.builders.chat_prompt_builder.ChatPromptBuilder"
 RELEVANCE = "shiguan.grading.relevance_grader.RelevanceGrader"
 PASSAGE_READER = "shiguan.agent.passage_reader.PassageReader"
-EDGE_STORE = "shiguan.stores.embedded.qdrant_edge_document_store.QdrantEdgeDocumentStore"
 
 
 NAMES = ["query", "tenant_id", *AskOptions.model_fields]
@@ -114,7 +114,7 @@ def kinds(folder: str) -> list[Kind]:
         ),
         Kind("shiguan.ingest.source_inspector.SourceInspector", {}, {"sources": "sources!"}, {"sources": "sources"}, 1),
         Kind(CHAT_PROMPT, {"template": "{% message role='user' %}{{ one }}{% endmessage %}"}, {"one": "text"}, {"prompt": "messages"}, 5),
-        Kind(AGENT, {"chat_generator": {"type": f"{__name__}.Caller", "init_parameters": {}}, "tools": [{"type": PASSAGE_READER, "init_parameters": {"document_store": store}} for store in (edge,)]},
+        Kind(AGENT, {"chat_generator": {"type": f"{__name__}.Caller", "init_parameters": {}}, "tools": [{"type": PASSAGE_READER, "init_parameters": {"document_store": edge}}]},
              {"messages": "messages!", "documents": "documents!", "filters": "filters!", "query": "text"}, {"passages": "documents"}, 6),
         Kind(FILE_ROUTER, {"mime_types": ["text/plain"]}, {"sources": "sources!"}, {"text/plain": "sources", "unclassified": "sources"}, 1),
     ]  # fmt: skip

@@ -1,13 +1,12 @@
 """The deployment's four files agree with each other."""
 
-from pathlib import Path
-
 import pytest
 import yaml
+from tests.doubles.own_modes import PIPELINES
 
 from shiguan.engine.loading import mappings
 
-FOLDER = Path(__file__).resolve().parents[3] / "pipelines" / "elasticsearch_qdrant"
+FOLDER = PIPELINES / "elasticsearch_qdrant"
 MODES = ("simple", "advanced", "precise")
 DESCRIBES_THE_COLLECTION = {"on_disk", "hnsw_config", "quantization_config", "shard_number", "replication_factor"}
 
