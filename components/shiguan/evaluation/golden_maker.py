@@ -12,7 +12,7 @@ from haystack.components.generators.chat.types import ChatGenerator
 
 from shiguan.engine.why import folded
 from shiguan.errors import RefusedError
-from shiguan.evaluation.json_lines import read_json_lines, write_json_lines
+from shiguan.evaluation.json_lines import read_json_lines, write_json_lines, write_review
 from shiguan.evaluation.results import RunStore
 from shiguan.evaluation.scoring import contains_answer
 from shiguan.llm.calls import LlmReply, ask_llm
@@ -31,7 +31,6 @@ MOST_FRUITLESS = 10
 
 _SEED = 0  # the same library gives the same set
 _VERDICTS = ("accept", "reject")
-_REVIEW_SHARE = 0.1  # of the judged questions go to a person
 _UNANSWERABLE_SHARE = 0.5  # of the passages get an unanswerable question
 _SAME = 0.6  # questions at least this similar count as the same
 _SHORTEST_PASSAGE = 80
@@ -168,10 +167,8 @@ def write_made_set(made: MadeSet, folder: Path) -> None:
 
     write_json_lines(folder / GOLDEN_FILE, map(unjudged, made.accepted))
     write_json_lines(folder / REJECTED_FILE, made.rejected)
-    if not (folder / REVIEW_FILE).exists():
-        judged = sorted([*made.accepted, *made.rejected], key=lambda row: row["id"])
-        drawn = random.Random(_SEED).sample(judged, min(len(judged), max(1, round(_REVIEW_SHARE * len(judged)))))  # noqa: S311
-        write_json_lines(folder / REVIEW_FILE, ({"id": row["id"], "person": "", **unjudged(row)} for row in drawn))
+    judged = sorted([*made.accepted, *made.rejected], key=lambda row: row["id"])
+    write_review(folder / REVIEW_FILE, list(map(unjudged, judged)))
 
 
 def judge_agreement(review: Path, judged: dict[str, str]) -> dict[str, Any]:

@@ -2,8 +2,9 @@
 
 import gzip
 import json
+import random
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,13 @@ def unique_rows(path: Path, what: str) -> Iterator[tuple[str, str, dict[str, Any
 
 def write_json_lines(path: Path, rows: Iterable[dict[str, Any]]) -> None:
     write_whole(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode())
+
+
+def write_review(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    """Write one row in ten for a person to review, unless the file is there; the same ones every time."""
+    if not path.exists():
+        drawn = random.Random(0).sample(rows, min(len(rows), max(1, round(len(rows) / 10))))  # noqa: S311
+        write_json_lines(path, ({"id": row["id"], "person": "", **row} for row in drawn))
 
 
 def fingerprint(value: Any) -> str:

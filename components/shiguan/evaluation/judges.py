@@ -2,18 +2,15 @@
 
 import math
 import os
-import random
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from haystack.components.evaluators import FaithfulnessEvaluator, LLMEvaluator
 
 from shiguan.errors import AnswerError, ConfigurationError
-from shiguan.evaluation.json_lines import write_json_lines
 from shiguan.evaluation.questions import Question
-from shiguan.evaluation.scoring import without_marks
+from shiguan.evaluation.scoring import REFUSALS, without_marks
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 from shiguan.llm.model_settings import DEFAULT_MODEL, is_endpoint_configured
 from shiguan.resources import read_texts
@@ -53,7 +50,7 @@ class AnswerJudge:
         self, questions: list[Question], records: dict[str, dict[str, Any]]
     ) -> tuple[dict[str, dict[str, float]], list[str]]:
         """Return the metrics of each judged answer, and notes on what could not be read."""
-        answered = [one for one in questions if records[one.id]["status"] not in ("not_found", "refused")]
+        answered = [one for one in questions if records[one.id]["status"] not in REFUSALS]
         judged: dict[str, dict[str, float]] = {question.id: {} for question in answered}
         asked = unread = 0
         for name, evaluator in self._evaluators.items():
@@ -80,27 +77,22 @@ class AnswerJudge:
         return judged, [left_out] if unread else []
 
 
-def write_review(
-    path: Path, questions: Sequence[Question], records: Mapping[str, Any], judged: Mapping[str, dict[str, float]]
-) -> None:
-    """Write one judged answer in ten for a person to review, unless the file is there; the same ones every time."""
-    if path.exists() or not judged:
-        return
-    drawn = random.Random(0).sample(sorted(judged), max(1, round(len(judged) / 10)))  # noqa: S311
+def for_review(
+    questions: Sequence[Question], records: Mapping[str, Any], judged: Mapping[str, dict[str, float]]
+) -> list[dict[str, Any]]:
+    """Return what a person needs to review each judged answer."""
     asked = {question.id: question for question in questions}
-    rows = (
+    return [
         {
             "id": name,
-            "person": "",
             "question": asked[name].text,
             "answer": records[name]["answer"],
             "contexts": [read["content"] for read in records[name]["documents"]],
             "references": asked[name].answers,
             "judge": judged[name],
         }
-        for name in drawn
-    )
-    write_json_lines(path, rows)
+        for name in sorted(judged)
+    ]
 
 
 def judgement(name: str, result: Mapping[str, Any] | None) -> float | None:

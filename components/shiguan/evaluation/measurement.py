@@ -14,8 +14,8 @@ from shiguan.engine.runner import Runner
 from shiguan.engine.why import Attribution, ExpectedPassage, ExpectedPassages, StageTrace, TracedMode, loss_of
 from shiguan.errors import AnswerError, RefusedError
 from shiguan.evaluation import provenance
-from shiguan.evaluation.json_lines import fingerprint
-from shiguan.evaluation.judges import AnswerJudge, write_review
+from shiguan.evaluation.json_lines import fingerprint, write_review
+from shiguan.evaluation.judges import AnswerJudge, for_review
 from shiguan.evaluation.questions import Question, QuestionSet
 from shiguan.evaluation.results import RESULTS_FILE, Results, RunStore
 from shiguan.evaluation.scoring import RECALL_DEPTHS, answer_record, is_right, score_records
@@ -182,7 +182,8 @@ def measure(
     if judge is not None:
         judged, unread = judge.judge(questions, store.records)
         notes += unread
-        write_review(output / "review.jsonl", questions, store.records, judged)
+        if judged:
+            write_review(output / "review.jsonl", for_review(questions, store.records, judged))
         for result in scored:
             result.metrics.update(judged.get(result.id, {}))
     if plan.questions.unjudged:

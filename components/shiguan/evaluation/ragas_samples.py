@@ -6,7 +6,7 @@ from typing import Any
 
 from shiguan.evaluation.json_lines import read_json_lines
 from shiguan.evaluation.results import RECORDS_FILE, read_results
-from shiguan.evaluation.scoring import without_marks
+from shiguan.evaluation.scoring import REFUSALS, without_marks
 
 
 def ragas_samples(folder: Path) -> list[dict[str, Any]]:
@@ -21,7 +21,7 @@ def ragas_samples(folder: Path) -> list[dict[str, Any]]:
     details = {question.id: question.details for question in read_results(folder).questions}
     samples = []
     for _, record in read_json_lines(folder / RECORDS_FILE):
-        if record.get("status") in (None, "not_found", "refused"):
+        if record.get("status", "not_found") in REFUSALS:
             continue
         about = details[record["id"]]
         sample = {

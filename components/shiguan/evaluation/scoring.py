@@ -73,6 +73,8 @@ _META = ("source", "source_id", "record_id", "start", "end", "title", "section")
 """The metadata of a passage that is recorded: where it is, and what the confidence is computed from."""
 
 Record = Mapping[str, Any]
+REFUSALS = ("not_found", "refused")
+"""The states of an answer that says nothing of the matter."""
 
 
 def answer_record(answer: GeneratedAnswer) -> dict[str, Any]:
@@ -98,7 +100,7 @@ def answer_record(answer: GeneratedAnswer) -> dict[str, Any]:
 
 def is_right(question: Question, record: Record) -> bool | None:
     """Return whether an answer contains a right one or, where none is given, cites a gold passage; None if refused."""
-    if record["status"] in ("not_found", "refused"):
+    if record["status"] in REFUSALS:
         return None
     if not question.answerable:
         return False
@@ -109,8 +111,7 @@ def is_right(question: Question, record: Record) -> bool | None:
 
 def score_answer(question: Question, record: Record) -> dict[str, float]:
     """Score a recorded answer; refusing, or showing the closest passages, is correct where nothing answers."""
-    refusals = ("not_found", "refused") if question.answerable else ("not_found", "refused", "closest")
-    refused = record["status"] in refusals
+    refused = record["status"] in (REFUSALS if question.answerable else (*REFUSALS, "closest"))
     text = "" if refused else without_marks(record["answer"])
     metrics: dict[str, float] = {}
     if question.answerable:
@@ -122,7 +123,7 @@ def score_answer(question: Question, record: Record) -> dict[str, float]:
             metrics["gold_cited"] = 0.0 if refused else _gold_share(question, record, cited=True)
     else:
         metrics["correct_refusal"] = float(refused)
-    if record["status"] not in ("not_found", "refused", *QUOTING):
+    if record["status"] not in (*REFUSALS, *QUOTING):
         # A quotation makes no claim that could be supported or not.
         passages = {document["number"]: document["content"] for document in record["documents"]}
         scores = score_citations(record["answer"], passages)

@@ -4,8 +4,8 @@ import pytest
 from tests.doubles.stand_in_llm import Rule
 
 from shiguan.errors import AnswerError, ConfigurationError
-from shiguan.evaluation.json_lines import read_json_lines
-from shiguan.evaluation.judges import AnswerJudge, judgement, write_review
+from shiguan.evaluation.json_lines import read_json_lines, write_review
+from shiguan.evaluation.judges import AnswerJudge, for_review, judgement
 from shiguan.evaluation.questions import Question
 
 GOLDEN = [Question(name, "When did An Lushan rise?", answers=["755"]) for name in ("a", "b")]
@@ -72,7 +72,7 @@ def test_one_judged_answer_in_ten_goes_to_a_person(tmp_path):
     questions = [Question(f"q{at}", "When?", answers=["755"]) for at in range(30)]
     records = dict.fromkeys((one.id for one in questions), ANSWERED)
     judged = {one.id: {"faithfulness": 0.5} for one in questions}
-    write_review(tmp_path / "review.jsonl", questions, records, judged)
+    write_review(tmp_path / "review.jsonl", for_review(questions, records, judged))
     rows = [row for _, row in read_json_lines(tmp_path / "review.jsonl")]
     assert len({row["id"] for row in rows}) == 3
     assert rows[0] | {"id": ""} == {
@@ -80,5 +80,5 @@ def test_one_judged_answer_in_ten_goes_to_a_person(tmp_path):
         "references": ["755"], "judge": {"faithfulness": 0.5},
     }  # fmt: skip
     (tmp_path / "review.jsonl").write_text("reviewed", encoding="utf-8")
-    write_review(tmp_path / "review.jsonl", questions, records, judged)
+    write_review(tmp_path / "review.jsonl", for_review(questions, records, judged))
     assert (tmp_path / "review.jsonl").read_text(encoding="utf-8") == "reviewed"
