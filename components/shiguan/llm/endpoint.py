@@ -15,7 +15,7 @@ from haystack.tools import ToolsType
 from haystack.utils import Secret
 
 from shiguan.errors import AnswerError, BudgetError, ConfigurationError, TimeLimitError
-from shiguan.llm.calls import estimate_tokens
+from shiguan.llm.calls import budget_allows, estimate_tokens
 from shiguan.llm.model_settings import NamedModel
 from shiguan.llm.run import current_run, stage_name
 
@@ -125,9 +125,7 @@ class OpenAIEndpoint:
 
         if call.receiver_failure is not None or isinstance(error, BudgetError):
             raise call.receiver_failure or error
-        run = current_run()
-        final = call.started or call.attempts > retries or not is_worth_retrying(error)
-        if final or (run is not None and not run.allows()):
+        if call.started or call.attempts > retries or not is_worth_retrying(error) or not budget_allows():
             stage = stage_name() or "generator"
             # The original error may quote the request with its key, so it is not chained.
             raise endpoint_error(
