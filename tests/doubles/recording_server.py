@@ -26,7 +26,7 @@ class Reply:
     headers: dict[str, str] = field(default_factory=dict)
 
 
-class RecordingServer:
+class RecordingServer(LocalServer):
     """
     Serves `answer` of a subclass over HTTP; `requests` holds everything that was asked, in order.
 
@@ -39,6 +39,7 @@ class RecordingServer:
     """Which server it stands for, `es` or `qdrant`."""
 
     def __init__(self) -> None:
+        super().__init__(_Handler)
         self.requests: list[Request] = []
         self.faults: list[Any] = []
         self.failures: list[Exception] = []
@@ -46,11 +47,6 @@ class RecordingServer:
         self.late = 0.0
         self.lock = threading.RLock()
         self._stopping = threading.Event()
-        self._server = LocalServer(_handler(self))
-
-    def __enter__(self):
-        self._server.__enter__()
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.stop()
@@ -62,20 +58,12 @@ class RecordingServer:
     def start_again(self) -> None:
         """Open the port again after `stop`; what was kept is there."""
         self._stopping.clear()
-        self._server = LocalServer(_handler(self), self._server.server_address).__enter__()
+        LocalServer.__init__(self, _Handler, self.server_address)
+        self.__enter__()
 
     def stop(self) -> None:
-        """Close the port and every connection; a second call does nothing."""
         self._stopping.set()
-        self._server.stop()
-
-    def hang_up(self) -> None:
-        """Reset every connection, as a server does that stops."""
-        self._server.hang_up()
-
-    @property
-    def url(self) -> str:
-        return self._server.url
+        super().stop()
 
     def sent(self, method: str, path: str) -> list[Request]:
         """The requests of a method to a path that ends so."""
@@ -100,26 +88,25 @@ class RecordingServer:
                 return Reply({"error": f"the stand-in failed: {error}"}, status=500)
 
 
-def _handler(owner: RecordingServer) -> type[LocalHandler]:
-    class Handler(LocalHandler):
-        def _serve(self) -> None:
-            raw = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
-            parts = urlsplit(self.path)
-            if "ndjson" in (self.headers.get("Content-Type") or ""):
-                body = [json.loads(line) for line in raw.splitlines() if line]
-            else:
-                body = json.loads(raw) if raw else None
-            headers = {name.lower(): value for name, value in self.headers.items()}
-            request = Request(self.command, unquote(parts.path), dict(parse_qsl(parts.query)), body, headers)
-            reply = owner.reply(request)
-            data = b"" if self.command == "HEAD" else json.dumps(reply.body, default=str).encode()
-            self.send_response(reply.status)
-            for name, value in {"Content-Type": "application/json", **owner.headers, **reply.headers}.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
+class _Handler(LocalHandler):
+    server: RecordingServer
 
-        do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = _serve
+    def _serve(self) -> None:
+        raw = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
+        parts = urlsplit(self.path)
+        if "ndjson" in (self.headers.get("Content-Type") or ""):
+            body = [json.loads(line) for line in raw.splitlines() if line]
+        else:
+            body = json.loads(raw) if raw else None
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        request = Request(self.command, unquote(parts.path), dict(parse_qsl(parts.query)), body, headers)
+        reply = self.server.reply(request)
+        data = b"" if self.command == "HEAD" else json.dumps(reply.body, default=str).encode()
+        self.send_response(reply.status)
+        for name, value in {"Content-Type": "application/json", **self.server.headers, **reply.headers}.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
 
-    return Handler
+    do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = _serve

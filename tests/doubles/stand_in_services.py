@@ -44,10 +44,11 @@ class _Fault:
     headers: dict[str, str] = field(default_factory=dict)
 
 
-class StandInServices:
+class StandInServices(LocalServer):
     """The server; `requests` has the path and the parameters of each request, in their order."""
 
     def __init__(self) -> None:
+        super().__init__(_Handler)
         self.requests: list[tuple[str, dict[str, str]]] = []
         self.persons: dict[str, Any] = {"王安石": WANG, "Wang Anshi": WANG}
         self.articles: list[dict[str, Any]] = ARTICLES
@@ -63,26 +64,15 @@ class StandInServices:
             waiting = self._faults.get(path)
             return waiting.pop(0) if waiting else None
 
-    @property
-    def url(self) -> str:
-        return self._server.url
-
-    def __enter__(self) -> "StandInServices":
-        self._server = LocalServer(type("Handler", (_Handler,), {"services": self})).__enter__()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.stop()
-
 
 class _Handler(LocalHandler):
-    services: StandInServices
+    server: StandInServices
 
     def do_GET(self) -> None:
         parts = urlsplit(self.path)
         given = {name: values[0] for name, values in parse_qs(parts.query).items()}
-        self.services.requests.append((parts.path, given))
-        fault = self.services.fault(parts.path)
+        self.server.requests.append((parts.path, given))
+        fault = self.server.fault(parts.path)
         if fault is not None:
             self._send(fault.status, fault.body if fault.body is not None else b"{}", fault.type, fault.headers)
             return
@@ -91,13 +81,13 @@ class _Handler(LocalHandler):
 
     def _reply(self, path: str, given: dict[str, str]) -> tuple[int, Any]:
         if path == "/person.php":
-            person = self.services.persons.get(given.get("name", ""))
+            person = self.server.persons.get(given.get("name", ""))
             if person is None:
                 return 404, {"error": {"code": 404, "message": "Person not found."}}
             info = {"DataSource": "CBDB", "Version": "20131220", "PersonInfo": {"Person": person}}
             return 200, {"Package": {"PersonAuthority": info}}
         if path == "/w/api.php":
-            pages = self.services.articles
+            pages = self.server.articles
             return 200, {"batchcomplete": True, **({"query": {"pages": pages}} if pages else {})}
         return 404, {}
 
