@@ -9,7 +9,6 @@ from tests.doubles.asgi_caller import AsgiCall
 from shiguan.serving.authentication import KeyRing
 from shiguan.serving.gate import install_gate
 from shiguan.serving.keys import KeyFile
-from shiguan.serving.long_work import LongWork
 from shiguan.serving.request_lifetime import Admission
 from shiguan.serving.settings import ServingSettings
 
@@ -19,7 +18,7 @@ def served_app(settings: ServingSettings, *routers: APIRouter, **state: Any) -> 
     app = FastAPI(docs_url=None, redoc_url=None)
     for router in routers:
         app.router.routes.extend(router.routes)
-    for name, value in {"settings": settings, "long_work": LongWork(settings.request_timeout), **state}.items():
+    for name, value in state.items():
         setattr(app.state, name, value)
     install_gate(app, settings, keys=KeyRing(settings), admission=Admission(settings))
     return app

@@ -39,9 +39,9 @@ CurrentLibrary = Annotated[Library, Depends(_current_library)]
 """Parameters of routes: the uploads, and the library."""
 
 
-async def _audit(request: Request, principal: Principal, action: str, **details: Any) -> None:
+async def _audit(principal: Principal, action: str, **details: Any) -> None:
     who = {"tenant": principal.tenant_id, "key": principal.key_id, "request": current_request().id}
-    await asyncio.to_thread(audit, request.app.state.settings.folder, action, **who, **details)
+    await asyncio.to_thread(audit, current_engine().settings.folder, action, **who, **details)
 
 
 @asynccontextmanager
@@ -73,7 +73,7 @@ async def upload(request: Request, jobs: Jobs, principal: Writer) -> JSONRespons
         check_tenant(principal, tenant if isinstance(tenant, str) else None)
         name = source_name(file.filename)
         record = await asyncio.to_thread(jobs.submit, principal.tenant_id, name, file.file)
-        await _audit(request, principal, "upload", source=name, job=record.id, bytes=record.size)
+        await _audit(principal, "upload", source=name, job=record.id, bytes=record.size)
     return JSONResponse(
         jobs.shown(record), status_code=202, headers={"Location": f"/api/v1/documents/jobs/{record.id}"}
     )
@@ -96,14 +96,14 @@ async def documents(library: CurrentLibrary, principal: Reader) -> dict[str, Any
 
 
 @router.delete("/documents/{source:path}", tags=["documents"])
-async def delete(request: Request, jobs: Jobs, source: str, principal: Writer) -> dict[str, Any]:
+async def delete(jobs: Jobs, source: str, principal: Writer) -> dict[str, Any]:
     """Remove a source, by the name, record id or source id that the list shows, and its waiting uploads."""
 
     def remove() -> tuple[int, int]:
         cancelled = jobs.cancel(principal.tenant_id, source)
         return jobs.library.delete(source, tenant_id=principal.tenant_id), cancelled
 
-    await _audit(request, principal, "delete", source=source)
+    await _audit(principal, "delete", source=source)
     deleted, cancelled = await asyncio.to_thread(remove)
     if not deleted and not cancelled:
         raise _none("source")

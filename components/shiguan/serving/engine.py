@@ -4,8 +4,8 @@ import asyncio
 import os
 import re
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -278,9 +278,14 @@ class Engine:
 _current: list[Engine] = []
 
 
-def use_engine(engine: Engine | None) -> None:
-    """Set which engine the process serves, for Hayhooks' wrappers, which are handed nothing."""
-    _current[:] = [engine] if engine is not None else []
+@contextmanager
+def in_use(engine: Engine) -> Iterator[None]:
+    """Let the process serve an engine, for routes and for Hayhooks' wrappers, which are handed nothing."""
+    _current.append(engine)
+    try:
+        yield
+    finally:
+        _current.remove(engine)
 
 
 def is_serving() -> bool:
@@ -290,4 +295,4 @@ def is_serving() -> bool:
 
 def current_engine() -> Engine:
     """Return the engine of `shiguan serve`, which is there once the application has started."""
-    return _current[0]
+    return _current[-1]

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends
 from pydantic import BaseModel, Field, field_validator
 from starlette.responses import Response
 
@@ -87,11 +87,10 @@ _MARKDOWN = "text/markdown; charset=utf-8"
     response_class=Response,
     responses={200: {"content": {_MARKDOWN: {}}}},
 )
-async def export(request: Request, conversation_id: str, asker: Reader) -> Response:
+async def export(conversation_id: str, asker: Reader) -> Response:
     """Return a conversation as a file of Markdown."""
     found = await _whole(asker.tenant_id, conversation_id)
-    write = partial(export_markdown, *found)
-    written = await request.app.state.long_work.run(asker.tenant_id, "export", write)
+    written = await current_engine().long_work.run(asker.tenant_id, "export", partial(export_markdown, *found))
     return Response(written, media_type=_MARKDOWN)
 
 
@@ -109,9 +108,9 @@ async def delete(conversation_id: str, asker: Writer) -> dict[str, Any]:
     return {"id": conversation_id, "deleted": True}
 
 
-async def kept_receipt(request: Request, receipt_id: str, asker: Reader) -> Receipt:
+async def kept_receipt(receipt_id: str, asker: Reader) -> Receipt:
     """Find a receipt of the caller's tenant; any other is the same 404."""
-    settings = request.app.state.settings
+    settings = current_engine().settings
     found = await asyncio.to_thread(ReceiptFolder(settings).find, asker.tenant_id, receipt_id)
     if found is None:
         days = f"The server keeps receipts for {settings.receipt_days} days."
@@ -140,25 +139,26 @@ async def receipt(found: KeptReceipt, library: CurrentLibrary, asker: Reader) ->
     responses={200: {"content": {kind: {} for kind, _ in FORMS.values()}}},
 )
 async def export_notes(
-    request: Request, found: KeptReceipt, library: CurrentLibrary, asker: Reader, form: Form = "markdown"
+    found: KeptReceipt, library: CurrentLibrary, asker: Reader, form: Form = "markdown"
 ) -> Response:
     """Return an answer with its sources as a file for a bibliography or a word processor."""
+    engine = current_engine()
 
     def write() -> bytes:
-        own = read_sources(request.app.state.settings.folder / "sources.yml", asker.tenant_id)
+        own = read_sources(engine.settings.folder / "sources.yml", asker.tenant_id)
         return export_answer(found, library.stores["parents"], form, own=own)
 
     kind, ending = FORMS[form]
     name = f"attachment; filename=shiguan-{found.id[:8]}.{ending}"
-    written = await request.app.state.long_work.run(asker.tenant_id, "export", write)
+    written = await engine.long_work.run(asker.tenant_id, "export", write)
     return Response(written, media_type=kind, headers={"Content-Disposition": name})
 
 
 @router.get("/receipts/{receipt_id}/places", tags=["receipts"])
-async def places(request: Request, found: KeptReceipt, library: CurrentLibrary, asker: Reader) -> dict[str, Any]:
+async def places(found: KeptReceipt, library: CurrentLibrary, asker: Reader) -> dict[str, Any]:
     """Find the places that an answer cites again in the sources as they are now: see `shiguan locate`."""
     find = partial(locate, found, partial(library.text, tenant_id=asker.tenant_id))
-    return {"places": await request.app.state.long_work.run(asker.tenant_id, "places", find)}
+    return {"places": await current_engine().long_work.run(asker.tenant_id, "places", find)}
 
 
 class Judgement(BaseModel, extra="forbid"):
@@ -170,8 +170,8 @@ class Judgement(BaseModel, extra="forbid"):
 
 
 @router.post("/feedback", tags=["feedback"], status_code=201, summary="Say what is right or wrong about an answer")
-async def give(request: Request, body: Judgement, asker: Reader) -> dict[str, Any]:
+async def give(body: Judgement, asker: Reader) -> dict[str, Any]:
     """Keep a judgement on an answer; it replaces the same key's earlier one on the same receipt."""
-    found = await kept_receipt(request, body.receipt, asker)
-    file = FeedbackFile(request.app.state.settings.folder)
+    found = await kept_receipt(body.receipt, asker)
+    file = FeedbackFile(current_engine().settings.folder)
     return await asyncio.to_thread(file.give, found, body.kind, body.note, reader=asker.key_id)

@@ -28,7 +28,7 @@ from shiguan.serving import (
     verify_routes,
 )
 from shiguan.serving.authentication import KeyRing, current_principal
-from shiguan.serving.engine import Engine, use_engine
+from shiguan.serving.engine import Engine, in_use
 from shiguan.serving.error_replies import ApiError, counted
 from shiguan.serving.gate import install_gate
 from shiguan.serving.ingest_jobs import IngestJobs
@@ -77,10 +77,7 @@ class Service:
             app.router.routes.extend(routes.router.routes)
         page_routes.describe(app)
         install_gate(app, self.settings, keys=self.keys, admission=self.admission)
-        app.state.settings = self.settings
-        app.state.long_work = self.engine.long_work
         app.state.readiness = self.readiness
-        app.state.modes = self.engine.modes
         app.state.ingest_jobs = self.jobs
         app.router.lifespan_context = partial(self._running, wrapped=wrapped)
 
@@ -93,8 +90,7 @@ class Service:
     async def _running(self, app: FastAPI, wrapped: FastAPI) -> AsyncIterator[dict[str, Callable[[], None]]]:
         async with contextlib.AsyncExitStack() as stack:
             stack.callback(self.engine.close)
-            use_engine(self.engine)
-            stack.callback(use_engine, None)
+            stack.enter_context(in_use(self.engine))
             if find_spec("mcp") is None:  # the extra of that name
                 app.router.routes.append(Route("/mcp", _refuse_mcp, methods=["POST"]))
             else:

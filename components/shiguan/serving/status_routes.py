@@ -15,6 +15,7 @@ from shiguan import __version__
 from shiguan.engine.loading import has_model
 from shiguan.errors import ConfigurationError
 from shiguan.serving.authentication import Reader
+from shiguan.serving.engine import current_engine
 from shiguan.serving.error_replies import ApiError
 from shiguan.serving.telemetry import REGISTRY
 
@@ -86,26 +87,26 @@ async def ready(request: Request) -> Response:
 @router.get("/api/v1/rag/health", tags=["health"])
 async def rag_health(request: Request, principal: Reader) -> dict[str, Any]:
     """Report what is served, and its state."""
-    state = request.app.state
-    good, parts = await state.readiness.ready()
+    engine, settings = current_engine(), current_engine().settings
+    good, parts = await request.app.state.readiness.ready()
     try:
-        model = has_model(state.settings.deployment)
+        model = has_model(engine.deployment)
     except ConfigurationError as error:  # its `models.yml` was broken after the start
         logger.warning("Whether there is a model is unknown: {error}", error=str(error))
         good, model, parts["models"] = False, False, "failed"
     return {
         "status": "ready" if good else "degraded",
         "version": __version__,
-        "deployment": state.settings.deployment,
-        "modes": state.modes,
+        "deployment": engine.deployment,
+        "modes": engine.modes,
         "model": model,
         "role": principal.role,
         "parts": parts,
         "limits": {
-            "in_flight": state.settings.max_in_flight,
-            "request_seconds": state.settings.request_timeout,
-            "body_bytes": state.settings.max_body_bytes,
-            "upload_bytes": state.settings.max_upload_bytes,
+            "in_flight": settings.max_in_flight,
+            "request_seconds": settings.request_timeout,
+            "body_bytes": settings.max_body_bytes,
+            "upload_bytes": settings.max_upload_bytes,
         },
     }
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from contextlib import ExitStack
 
 import pytest
 from tests.components.serving.conftest import count, until
@@ -11,7 +12,7 @@ from tests.doubles.served_app import served_app
 
 from shiguan.serving import engine as engine_module
 from shiguan.serving import telemetry
-from shiguan.serving.engine import Engine, use_engine
+from shiguan.serving.engine import Engine, in_use
 from shiguan.serving.openai_routes import router as openai_router
 from shiguan.serving.rag_routes import router as rag_router
 from shiguan.serving.settings import ServingSettings
@@ -28,8 +29,6 @@ BODIES = {
 def nothing_happened():
     for record in (PLANS, AT_WORK, CANCELLED):
         record.clear()
-    yield
-    use_engine(None)
 
 
 @pytest.fixture
@@ -38,10 +37,12 @@ def served(tmp_path, monkeypatch):
     runners = {"simple": fake_runner(graded=False), "precise": fake_runner(graded=True)}
     monkeypatch.setattr(engine_module, "Runner", lambda _, mode, **__: runners[mode])
 
+    used = ExitStack()
+
     def make(**given):
         settings = ServingSettings(data_dir=tmp_path, **given)
         app = served_app(settings, rag_router, openai_router)
-        use_engine(Engine(settings, modes=list(runners)))
+        used.enter_context(in_use(Engine(settings, modes=list(runners))))
 
         def call(path, body=None):
             data = json.dumps(BODIES[path] if body is None else body).encode()
@@ -49,7 +50,8 @@ def served(tmp_path, monkeypatch):
 
         return call
 
-    return make
+    with used:
+        yield make
 
 
 @pytest.mark.parametrize(("path", "body"), [*BODIES.items(), ("/v1/chat/completions", {**CHAT, "stream": True})])

@@ -1,6 +1,7 @@
 """Addresses, requests, answers and streams as clients know them from other engines, with requests as these send them."""
 
 import json
+from contextlib import closing
 from functools import partial
 
 import httpx
@@ -18,7 +19,7 @@ from shiguan.llm.calls import no_answer_error
 from shiguan.llm.failures import endpoint_error
 from shiguan.llm.model_settings import NamedModel
 from shiguan.serving import openai_routes, rag_routes, status_routes
-from shiguan.serving.engine import Engine, use_engine
+from shiguan.serving.engine import Engine, in_use
 from shiguan.serving.error_replies import as_api_error
 from shiguan.serving.settings import ServingSettings
 
@@ -59,18 +60,16 @@ def llm(model):
 def served(library, model):
     """The modes, loaded once behind the real gate."""
     settings = ServingSettings(data_dir=library)
-    readiness, modes = status_routes.Readiness(), ["simple", "advanced"]
+    readiness = status_routes.Readiness()
     readiness.checks = {"models": bool}
     routers = [routes.router for routes in (status_routes, rag_routes, openai_routes)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_BASE_URL", model.url)
         patch.setenv("OPENAI_API_KEY", "test")
-        engine = Engine(settings, modes=modes)
+        engine = Engine(settings, modes=["simple", "advanced"])
         engine.warm_up()
-    use_engine(engine)
-    yield partial(Served(settings, *routers, readiness=readiness, modes=modes), who=TENANT)
-    use_engine(None)
-    engine.close()
+    with closing(engine), in_use(engine):
+        yield partial(Served(settings, *routers, readiness=readiness), who=TENANT)
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """The library over HTTP: passages where they stand, contents, a search, the names of uploads; nobody else's."""
 
 import json
+from contextlib import closing
 from types import SimpleNamespace
 from urllib.parse import urlencode
 
@@ -16,7 +17,7 @@ from shiguan.engine.library import Library
 from shiguan.serving import openai_routes, page_routes, rag_routes, status_routes
 from shiguan.serving.document_routes import router as library_router
 from shiguan.serving.document_routes import source_name
-from shiguan.serving.engine import Engine, use_engine
+from shiguan.serving.engine import Engine, in_use
 from shiguan.serving.error_replies import ApiError
 from shiguan.serving.keys import KeyFile
 from shiguan.serving.settings import ServingSettings
@@ -49,16 +50,13 @@ def library(settings):
 def server(settings, library):
     routers = (page_routes.router, library_router, rag_routes.router, verify_router)
     served = Served(settings, *routers, ingest_jobs=SimpleNamespace(library=library))
-    engine = Engine(settings, modes=["simple"])
-    use_engine(engine)
 
     async def call(path, *, who=TENANT, body=None, **query):
         done = await served(f"{path}?{urlencode(query, doseq=True)}" if query else path, body, who=who)
         return done.status, done.body.decode()
 
-    yield call
-    use_engine(None)
-    engine.close()
+    with closing(Engine(settings, modes=["simple"])) as engine, in_use(engine):
+        yield call
 
 
 async def read(server, path, **more):
@@ -194,15 +192,14 @@ async def test_a_form_that_cannot_be_read_is_refused_in_the_same_words_on_both_r
 
 
 @pytest.mark.parametrize(("name", "told"), [("a.txt", "a.txt"), ("a\u202e\x9b2J.txt", "a.txt"), ("\u202e", "the file")])
+@pytest.mark.usefixtures("server")
 async def test_a_file_that_cannot_be_checked_is_named_without_what_does_not_show(settings, name, told):
     app = served_app(settings, verify_router)
-    use_engine(SimpleNamespace(deployment="embedded", long_work=app.state.long_work))
     part = f'Content-Disposition: form-data; name="file"; filename="{name}"'
     key = KeyFile(settings.keys_path).add(TENANT, "read")[0]
     body = b"".join((f"--x\r\n{part}\r\n\r\n".encode(), bytes(range(256)), b"\r\n--x--\r\n"))
     headers = {"Content-Type": "multipart/form-data; boundary=x", "Authorization": f"Bearer {key}"}
     call = await AsgiCall(app, "/api/v1/verify/text", body=body, headers=headers).done()
-    use_engine(None)
     assert call.error["message"].startswith(f"{told} is not text")
 
 

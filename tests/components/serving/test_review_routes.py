@@ -19,7 +19,7 @@ from tests.doubles.started import Started
 from shiguan.engine.library import Library
 from shiguan.engine.runner import Runner
 from shiguan.errors import StoreFullError
-from shiguan.serving.engine import Engine, ReceiptFolder, use_engine
+from shiguan.serving.engine import Engine, ReceiptFolder, in_use
 from shiguan.serving.openai_routes import router as openai_router
 from shiguan.serving.rag_routes import router as rag_router
 from shiguan.serving.review_routes import Title, router
@@ -145,7 +145,8 @@ def served(tmp_path):
     """The settings of a library of the tenants `a` and `b`, and the route behind the real gate."""
     settings = ServingSettings(data_dir=small_library(tmp_path))
     jobs = SimpleNamespace(library=Library(data_dir=settings.data_dir))
-    yield settings, Served(settings, router, ingest_jobs=jobs)
+    with in_use(Engine(settings, modes=[])):
+        yield settings, Served(settings, router, ingest_jobs=jobs)
     close_all_shards()
 
 
@@ -209,7 +210,8 @@ def judged(tmp_path):
     settings = ServingSettings(data_dir=tmp_path)
     for one in (MINE, THEIRS):
         ReceiptFolder(settings).keep(one)
-    return partial(Served(settings, router), "/api/v1/feedback")
+    with in_use(Engine(settings, modes=[])):
+        yield partial(Served(settings, router), "/api/v1/feedback")
 
 
 @pytest.fixture
@@ -259,11 +261,8 @@ def settings(tmp_path_factory):
 def server(settings):
     """Calls the server, unless told otherwise with a key of the tenant that may write."""
     served = Served(settings, router, rag_router, openai_router)
-    engine = Engine(settings, modes=["simple"])
-    use_engine(engine)
-    yield partial(served, **OURS)
-    use_engine(None)
-    engine.close()
+    with closing(Engine(settings, modes=["simple"])) as engine, in_use(engine):
+        yield partial(served, **OURS)
 
 
 async def ask(server, query, name):
