@@ -50,12 +50,5 @@ def bounded(most_bytes: int) -> dict[str, Any]:
     return {"event_hooks": {"response": [bound]}, "headers": {"Accept-Encoding": "identity"}}
 
 
-def unwanted(error: BaseException | None) -> UnwantedReplyError | None:
-    """Find the error behind what a client made of it."""
-    while error is not None and not isinstance(error, UnwantedReplyError):
-        error = error.__cause__
-    return error
-
-
 def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
     return url.scheme, url.host, url.port

@@ -22,6 +22,7 @@ Python calls stay `ValueError` and `TypeError`.
 """
 
 import reprlib
+from typing import TypeVar
 
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = 80
@@ -124,8 +125,12 @@ class TimeLimitError(AnswerError, TimeoutError):
     """A question, or one of its stages, took longer than its limit."""
 
 
-def error_behind(error: BaseException | None) -> ShiguanError | None:
-    while error is not None and not isinstance(error, ShiguanError):
+Behind = TypeVar("Behind", bound=BaseException)
+
+
+def error_behind(error: BaseException | None, kind: type[Behind]) -> Behind | None:
+    """Find an error of a kind: the error itself, or the first such cause behind it."""
+    while error is not None and not isinstance(error, kind):
         error = error.__cause__
     return error
 

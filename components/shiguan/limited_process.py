@@ -21,6 +21,8 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
+from shiguan.errors import error_behind
+
 # What waits, for a disk or for other processes, takes no processor and ends, too.
 _WAITING_FACTOR = 6
 # A process that is not ready after so long has something wrong with it.
@@ -167,11 +169,8 @@ def _limited(task: Callable[..., Any], arguments: tuple[Any, ...], folder: str, 
         reached = f"gave more than {limits.answer / 1_000_000:,.0f} MB of text and structure"
     except Exception as error:
         reached = f"failed ({type(error).__name__}: {error})"
-        cause: BaseException | None = error
-        while cause is not None:
-            if isinstance(cause, MemoryError):
-                reached = f"took more than {limits.memory / 1_000_000:,.0f} MB of memory"
-            cause = cause.__cause__
+        if error_behind(error, MemoryError):
+            reached = f"took more than {limits.memory / 1_000_000:,.0f} MB of memory"
     finally:
         _set_limits(_NO_SECONDS, None)
     return json.dumps({"limit": reached, "kept": _kept()}).encode()

@@ -7,7 +7,7 @@ import httpx
 import pytest
 from tests.doubles.local_server import LocalHandler, LocalServer
 
-from shiguan.bounded_http import UnwantedReplyError, bounded, unwanted
+from shiguan.bounded_http import UnwantedReplyError, bounded
 
 
 @contextmanager
@@ -68,11 +68,3 @@ async def test_a_redirect_to_another_scheme_host_or_port_is_not_followed(place):
         pytest.raises(UnwantedReplyError, match="redirected"),
     ):
         await get(url)
-
-
-def test_the_error_is_found_behind_what_a_client_made_of_it():
-    cause = UnwantedReplyError("sent more than 1 bytes")
-    error = RuntimeError("Connection error.")
-    error.__cause__ = cause
-    assert unwanted(error) is cause
-    assert unwanted(RuntimeError("x")) is None

@@ -17,7 +17,7 @@ from haystack.dataclasses import ByteStream
 from shiguan.checking.definition import VECTOR_WRITER
 from shiguan.engine.loading import load_ingest, load_pipeline, load_stores
 from shiguan.engine.mode_pipeline import Results, value_at, warnings_of
-from shiguan.errors import RefusedError, SourceError, error_behind
+from shiguan.errors import RefusedError, ShiguanError, SourceError, error_behind
 from shiguan.ingest.conversion import Conversion
 from shiguan.ingest.passage_writer import delete_passages
 from shiguan.llm.run import raise_if_cancelled
@@ -309,7 +309,7 @@ def _file_name(file: Path | ByteStream) -> str:
 
 def _failure_of(file: Path | ByteStream, error: PipelineRuntimeError) -> dict[str, str]:
     """Describe why a stage could not take a file; an error of our own is raised unchanged."""
-    if (ours := error_behind(error)) is not None:
+    if (ours := error_behind(error, ShiguanError)) is not None:
         raise ours
     reason = error.__cause__ or error
     return {

@@ -237,7 +237,7 @@ async def run_pipeline(
                 noting.cancel()
                 await run.stop()
     except PipelineRuntimeError as error:
-        ours = error_behind(error)
+        ours = error_behind(error, ShiguanError)
         if ours is None:
             raise _in_words(error) from error
         if isinstance(ours, AnswerError) and not ours.stage:

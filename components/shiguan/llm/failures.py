@@ -7,8 +7,8 @@ from email.utils import parsedate_to_datetime
 import httpx
 import openai
 
-from shiguan.bounded_http import unwanted
-from shiguan.errors import EndpointError
+from shiguan.bounded_http import UnwantedReplyError
+from shiguan.errors import EndpointError, error_behind
 from shiguan.llm.model_settings import NamedModel
 
 _SECRET = re.compile(r"(?i)\b(?:sk|pk|key|api|bearer)[-_ ][\w*.-]{6,}|(?<=://)[^/\s@]+:[^/\s@]+@")
@@ -40,7 +40,7 @@ def failure_of(error: Exception) -> str:
 def is_worth_retrying(error: Exception) -> bool:
     """Return whether the same call may succeed soon: not after a refusal, a long pause, a timeout or a mistake."""
     timed_out = isinstance(error, openai.APITimeoutError) and not isinstance(error.__cause__, httpx.ConnectTimeout)
-    if timed_out or unwanted(error):
+    if timed_out or error_behind(error, UnwantedReplyError):
         return False
     return asked_to_wait(error) <= _LONGEST_WAIT and failure_of(error) in _MAY_PASS
 
@@ -82,12 +82,12 @@ def endpoint_error(error: Exception, model: NamedModel, *, stage: str, attempts:
 
 def _cause(error: Exception, kind: str, model: NamedModel, *, streamed: bool) -> tuple[str, str]:
     """Return what the endpoint did and the next step, clauses without keys."""
-    if streamed and not isinstance(error, openai.APIStatusError) and unwanted(error) is None:
+    if streamed and not isinstance(error, openai.APIStatusError) and error_behind(error, UnwantedReplyError) is None:
         return f"broke off in the middle of the answer ({type(error).__name__})", "Ask again"
     if status := _status(error):
         cause = f"answered {status} for model `{model.model_name}` ({_detail(error, model.key)})"
         return cause, _step(kind, status, model)
-    if (reply := unwanted(error)) is not None:
+    if (reply := error_behind(error, UnwantedReplyError)) is not None:
         return str(reply), f"Check {_address_of(model)} and what answers there"
     if kind == "timeout":
         more = f"the `timeout` of `{model.name}`" if model.timeout else "OPENAI_TIMEOUT"

@@ -1,7 +1,6 @@
 """Error replies: their one shape, and the types of errors."""
 
 import errno
-import re
 import traceback
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
@@ -31,10 +30,8 @@ from shiguan.serving.current_request import current_request
 
 logger = logging.getLogger(__name__)
 
-_STAGE = re.compile(r"^The stage `([^`]{1,80})`")
 # About the time that a restart of a server behind the stores takes.
 _RETRY_SECONDS = "5"
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class ErrorKind(NamedTuple):
@@ -99,15 +96,14 @@ _REFUSED = {
 
 def as_api_error(error: BaseException) -> ApiError:  # noqa: C901, PLR0912  # a table of cases
     """Translate an exception into what a caller may read; the message of an endpoint is for the operator alone."""
-    named = _STAGE.search(str(error))
-    stage = getattr(error, "stage", None) or (named[1] if named else None)
+    stage = error.stage or None if isinstance(error, AnswerError) else None
     match error:
         case ApiError():
             return error
         case StarletteHTTPException(status_code=status):
             return ApiError(_BY_STATUS.get(status, "bad_request" if status < 500 else "internal"))
         case RefusedError():
-            return ApiError("refused", message=str(error), stage=stage)
+            return ApiError("refused", message=str(error))
         case SourceError():
             return ApiError("refused", message=f"{error.source}: {error.cause}.", next_step=f"{error.next_step}.")
         case EndpointError(refusal=str() as refusal) if refusal:
@@ -115,10 +111,10 @@ def as_api_error(error: BaseException) -> ApiError:  # noqa: C901, PLR0912  # a 
             return ApiError("upstream_refused", message=cause, stage=stage, next_step=_REFUSED[refusal])
         case TimeoutError():
             return ApiError("timeout", stage=stage)
-        case StoreFullError():
-            return ApiError("storage_full", stage=stage)
+        case StoreFullError() | OSError(errno=errno.ENOSPC | errno.EDQUOT | errno.EFBIG):
+            return ApiError("storage_full")
         case StoreError():
-            return ApiError("store_unavailable", stage=stage)
+            return ApiError("store_unavailable")
         case EndpointError():
             unusable = f"The language model of the stage `{stage}` gave no usable answer."
             return ApiError("upstream_unavailable", message=unusable if stage else None, stage=stage)
@@ -126,9 +122,7 @@ def as_api_error(error: BaseException) -> ApiError:  # noqa: C901, PLR0912  # a 
             failed = f"The stage `{stage}` failed; nothing was answered."
             return ApiError("answer_failed", message=failed if stage else None, stage=stage)
         case ConfigurationError():
-            return ApiError("internal", message="The server is not set up correctly.", stage=stage)
-        case OSError(errno=number) if number in _FULL:
-            return ApiError("storage_full")
+            return ApiError("internal", message="The server is not set up correctly.")
         case _:
             return ApiError("internal")
 

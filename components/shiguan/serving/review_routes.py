@@ -138,9 +138,7 @@ async def receipt(found: KeptReceipt, library: CurrentLibrary, asker: Reader) ->
     response_class=Response,
     responses={200: {"content": {kind: {} for kind, _ in FORMS.values()}}},
 )
-async def export_notes(
-    found: KeptReceipt, library: CurrentLibrary, asker: Reader, form: Form = "markdown"
-) -> Response:
+async def export_notes(found: KeptReceipt, library: CurrentLibrary, asker: Reader, form: Form = "markdown") -> Response:
     """Return an answer with its sources as a file for a bibliography or a word processor."""
     engine = current_engine()
 

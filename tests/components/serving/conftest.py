@@ -105,7 +105,7 @@ def gated(tmp_path):  # noqa: C901
         async def fail(kind: str):
             raise {
                 "refused": RefusedError("The question is empty. Type one."),
-                "answer": AnswerError("The stage `generator` failed: KeyError: 'the text of a document'. Nothing."),
+                "answer": AnswerError("The stage failed: KeyError: 'the text of a document'.", stage="generator"),
                 "locked": StoreLockedError("The data folder `/srv/secret` is open."),
                 "full": OSError(28, "No space left on device", "/srv/secret"),
                 "bug": RuntimeError("the text of a document"),
