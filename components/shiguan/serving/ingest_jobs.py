@@ -72,6 +72,7 @@ class JobFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._accepting = threading.Lock()
 
     def prepare(self) -> None:
         """Make the folder and remove what a crash left."""
@@ -93,16 +94,18 @@ class JobFolder:
     def add(self, tenant_id: str, source: str, content: BinaryIO) -> JobRecord:
         """Accept an upload; after this returns a crash does not lose it."""
         check_free_space(self.path)
-        job_id = f"{time.time_ns():016x}-{secrets.token_hex(8)}"
-        data = self.path / f"{job_id}.bin"
+        data = self.path / f"{secrets.token_hex(8)}.part"
         try:
             with data.open("xb") as file:
                 shutil.copyfileobj(content, file)
                 file.flush()
                 os.fsync(file.fileno())
                 size = file.tell()
-            record = JobRecord(job_id, tenant_id, source, size, "queued", submitted=time.time())
-            self.save(record)
+            with self._accepting:  # so that of two uploads the one that is seen later has the later id
+                job_id = f"{time.time_ns():016x}-{secrets.token_hex(8)}"
+                data = data.rename(self.path / f"{job_id}.bin")
+                record = JobRecord(job_id, tenant_id, source, size, "queued", submitted=time.time())
+                self.save(record)
         except BaseException:
             data.unlink(missing_ok=True)
             raise

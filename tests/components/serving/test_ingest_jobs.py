@@ -341,6 +341,22 @@ def test_uploads_of_one_name_at_once_end_with_the_last_one_in_the_library(make, 
     assert [name for name in files(jobs) if not name.endswith(".json")] == []
 
 
+def test_an_upload_whose_bytes_come_slowly_is_later_than_one_that_was_accepted_meanwhile(make, library):
+    jobs = make()
+
+    class Slow(io.BytesIO):
+        def read(self, size=-1):
+            if not quick:
+                quick.append(submit(jobs, "a.txt", "quick"))
+            return super().read(size)
+
+    quick = []
+    slow = jobs.submit("acme", "a.txt", Slow(b"slow"))
+    assert slow.id > quick[0].id
+    assert states(jobs, slow, quick[0]) == ["done", "superseded"]
+    assert library.texts == {("acme", "a.txt"): "slow"}
+
+
 def test_an_upload_that_takes_long_holds_no_other_tenant_up(make, library):
     began, end = threading.Event(), threading.Event()
 
