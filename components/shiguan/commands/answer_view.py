@@ -11,7 +11,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from shiguan.answer.quotations import QUOTING, is_part
-from shiguan.commands.terminal import place_line, print_indented
+from shiguan.commands.terminal import counted, place_line, print_indented
 from shiguan.text.sentences import sentence_spans
 from shiguan.text.terminal import console_for_people
 from shiguan.text.terms import is_wide, size_of
@@ -107,11 +107,10 @@ def _print_rest(console: Console, answer: dict[str, Any], renumbered: Callable[[
     for name, value in metadata.get("explain", {}).items():
         _print_explained(console, name, value)
     seconds = metadata["timings_ms"].get("total", 0.0) / 1000
-    calls = metadata["llm_calls"]
     console.print(
         Text(
-            f"  {answer['mode']} · {metadata['model'] or 'no model'} · {calls} LLM call{'' if calls == 1 else 's'} · "
-            f"{seconds:.2f} s",
+            f"  {answer['mode']} · {metadata['model'] or 'no model'} · "
+            f"{counted(metadata['llm_calls'], 'LLM call')} · {seconds:.2f} s",
             style="dim",
         )
     )

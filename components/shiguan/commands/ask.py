@@ -25,7 +25,7 @@ from shiguan.commands.options import (
     tenant,
     typed_question,
 )
-from shiguan.commands.terminal import place_line, source_lines
+from shiguan.commands.terminal import counted, place_line, source_lines
 from shiguan.conversations import ConversationStore, check_conversation_id
 from shiguan.engine.conversations import export_markdown, head_of, shown_conversation
 from shiguan.engine.loading import load_stores
@@ -189,9 +189,7 @@ def search(options: argparse.Namespace) -> int:
 def list_conversations(options: argparse.Namespace) -> int:
     with _store(options) as store:
         found = [head_of(conversation) for conversation in store.conversations(tenant(options))]
-    lines = [
-        f"{head['id']}  {head['turns']} turn{'' if head['turns'] == 1 else 's'}  {head['title']}" for head in found
-    ]
+    lines = [f"{head['id']}  {counted(head['turns'], 'turn')}  {head['title']}" for head in found]
     print_result(
         options, {"conversations": found}, *(lines or ["There are no conversations. `shiguan chat` begins one."])
     )

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from shiguan.checking.pipeline_check import Report, check_in_process
 from shiguan.commands.options import print_json, print_line
-from shiguan.commands.terminal import print_indented
+from shiguan.commands.terminal import counted, print_indented
 from shiguan.engine.loading import OTHER_FILES, list_modes, pipeline_path
 from shiguan.errors import ConfigurationError
 from shiguan.text.terminal import console_for_people
@@ -56,7 +56,7 @@ def _files(given: list[str]) -> Iterator[tuple[str, Path]]:
 def _print(report: Report) -> None:
     console = console_for_people()
     count = len(report.findings)
-    verdict = f"refused for {count} reason{'' if count == 1 else 's'}" if count else "fine"
+    verdict = f"refused for {counted(count, 'reason')}" if count else "fine"
     console.print(
         Text.assemble((report.name, "bold"), ": ", (verdict, "bold red" if count else "green")), soft_wrap=True
     )
