@@ -2,19 +2,12 @@
 
 import os
 import sys
-from functools import partial
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Depends, FastAPI
+from fastapi import FastAPI
 from haystack.tracing.tracer import disable_tracing
-from pydantic import BaseModel, Field
 
-from shiguan.engine.why import ExpectedPassages, TracedMode, attribute
 from shiguan.resources import resource_folder
-from shiguan.serving.authentication import Reader
-from shiguan.serving.document_routes import CurrentLibrary
-from shiguan.serving.engine import Question, current_engine
-from shiguan.serving.error_replies import check_query
 from shiguan.serving.service import Service
 from shiguan.serving.settings import ServingSettings
 from shiguan.serving.telemetry import write_logs
@@ -38,29 +31,6 @@ _SETTINGS = {
 }
 
 
-class Expectation(BaseModel, extra="forbid"):
-    """A passage that should have been used for a question."""
-
-    query: Question
-    expected: Annotated[str, Field(min_length=1, max_length=2_000, pattern=r"\S", description="Its words, or its id.")]
-    mode: Annotated[str, Field(max_length=40)] = "simple"
-
-
-router = APIRouter(dependencies=[Depends(check_query)])
-
-
-@router.post("/api/v1/why", tags=["rag"], summary="Say where an expected passage was lost")
-async def why(body: Expectation, library: CurrentLibrary, asker: Reader) -> dict[str, Any]:
-    """Ask the question again and name the stage that lost the passage, with its rank at each."""
-    engine, tenant_id = current_engine(), asker.tenant_id
-    mode = TracedMode(engine.runner(body.mode))
-    find = partial(ExpectedPassages(library.stores, tenant_id).find, body.expected)
-    expected = await engine.long_work.run(tenant_id, "why", find)
-    trace = await mode.ask_async(body.query, tenant_id=tenant_id, limits=engine.limits())
-    found = await engine.long_work.run(tenant_id, "why", partial(attribute, trace, expected))
-    return {**found.to_json(), "passages": expected.places()[:10]}
-
-
 def create(settings: ServingSettings) -> FastAPI:
     """
     Build the application of one deployment, with its models loaded.
@@ -82,7 +52,6 @@ def create(settings: ServingSettings) -> FastAPI:
     _log_without_values()
     # An address is right or wrong; a redirect would let a client send its body twice.
     application = FastAPI(docs_url=None, redoc_url=None, redirect_slashes=False)
-    application.router.routes.extend(router.routes)
     service.install(application, create_app())
     return application
 

@@ -94,7 +94,7 @@ _REFUSED = {
 }
 
 
-def as_api_error(error: BaseException) -> ApiError:  # noqa: C901, PLR0912  # a table of cases
+def as_api_error(error: BaseException) -> ApiError:  # a table of cases
     """Translate an exception into what a caller may read; the message of an endpoint is for the operator alone."""
     stage = error.stage or None if isinstance(error, AnswerError) else None
     match error:

@@ -1,17 +1,20 @@
 """The routes that answer questions: at once, as a stream of server-sent events, and several together."""
 
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
-from operator import itemgetter
-from typing import Any, Literal
+from functools import partial
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends
+from pydantic import BaseModel, Field
 from starlette.responses import JSONResponse
 
 from shiguan.engine.answer_stream import EVENTS, AnswerEvent
+from shiguan.engine.why import ExpectedPassages, TracedMode, attribute
 from shiguan.serving.authentication import Reader, check_tenant
 from shiguan.serving.current_request import current_request
-from shiguan.serving.engine import AnswerRequest, BatchRequest, current_engine
+from shiguan.serving.document_routes import CurrentLibrary
+from shiguan.serving.engine import AnswerRequest, BatchRequest, Question, current_engine
 from shiguan.serving.error_replies import check_query, counted
 from shiguan.serving.event_stream import EventStreamResponse, ServerEvent
 
@@ -75,15 +78,39 @@ async def batch(body: BatchRequest, asker: Reader) -> JSONResponse:
     return JSONResponse({"results": results, "request_id": current_request().id})
 
 
+class Expectation(BaseModel, extra="forbid"):
+    """A passage that should have been used for a question."""
+
+    query: Question
+    expected: Annotated[str, Field(min_length=1, max_length=2_000, pattern=r"\S", description="Its words, or its id.")]
+    mode: Annotated[str, Field(max_length=40)] = "simple"
+
+
+@router.post("/api/v1/why", summary="Say where an expected passage was lost")
+async def why(body: Expectation, library: CurrentLibrary, asker: Reader) -> dict[str, Any]:
+    """Ask the question again and name the stage that lost the passage, with its rank at each."""
+    engine, tenant_id = current_engine(), asker.tenant_id
+    mode = TracedMode(engine.runner(body.mode))
+    find = partial(ExpectedPassages(library.stores, tenant_id).find, body.expected)
+    expected = await engine.long_work.run(tenant_id, "why", find)
+    trace = await mode.ask_async(body.query, tenant_id=tenant_id, limits=engine.limits())
+    found = await engine.long_work.run(tenant_id, "why", partial(attribute, trace, expected))
+    return {**found.to_json(), "passages": expected.places()[:10]}
+
+
 async def _server_events(events: AsyncGenerator[AnswerEvent, None]) -> AsyncGenerator[ServerEvent, None]:
     async with aclosing(events):
         async for event in events:
             data = event.data if event.error is None else counted(event.error).body()
-            if event.name in _ALSO:
-                name, read = _ALSO[event.name]
-                data = {**data, name: read(event.data)}
-            elif event.name == "generation_complete":
-                data = {**data, "request_id": current_request().id}
+            match event.name:  # a reader of the lines alone, without the events' names, looks for `content` and `count`
+                case "query_rewritten":
+                    data = {**data, "content": data["query"]}
+                case "documents_retrieved":
+                    data = {**data, "count": len(data["documents"])}
+                case "token":
+                    data = {**data, "content": data["text"]}
+                case "generation_complete":
+                    data = {**data, "request_id": current_request().id}
             yield ServerEvent({"type": event.name, **data}, event.name, event.id)
 
 
@@ -109,11 +136,3 @@ def _basic(event: AnswerEvent) -> Iterator[dict[str, Any]]:
         yield {"type": "citations", "citations": data["citations"]}
         kept = ("status", "formatted_citations", "metadata")
         yield {"type": "done", **{name: data[name] for name in kept}, "request_id": current_request().id}
-
-
-# What a reader of the lines alone, without the events' names, looks for.
-_ALSO: dict[str, tuple[str, Callable[[dict[str, Any]], Any]]] = {
-    "query_rewritten": ("content", itemgetter("query")),
-    "documents_retrieved": ("count", lambda data: len(data["documents"])),
-    "token": ("content", itemgetter("text")),
-}

@@ -62,7 +62,7 @@ class Service:
         self.readiness = status_routes.Readiness()
         self.library = Library(settings.deployment, data_dir=settings.data_dir)
         check_stores(self.library)
-        self.jobs = IngestJobs(self.library, settings.spool_path)
+        self.jobs = IngestJobs(self.library, settings.folder / "uploads")
         self.engine = Engine(settings)
         # Only the extra `transformers` installs it, and then Haystack has imported it.
         torch = sys.modules.get("torch")

@@ -89,10 +89,6 @@ class ServingSettings(BaseModel, frozen=True, extra="forbid"):
     def keys_path(self) -> Path:
         return self.keys_file if self.keys_file is not None else self.folder / "keys.json"
 
-    @property
-    def spool_path(self) -> Path:
-        return self.folder / "uploads"
-
 
 def _variable(name: str) -> str:
     return f"SHIGUAN_{name.upper()}"
