@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shiguan.commands.arguments import QUESTION_LISTS, QUESTION_OPTIONS
-from shiguan.errors import RefusedError, ShiguanError
-from shiguan.resources import write_whole
+from shiguan.errors import RefusedError
 from shiguan.text.terminal import console_for_people, printable, printable_json
 
 if TYPE_CHECKING:
@@ -89,17 +88,6 @@ def refuse_to_replace(options: argparse.Namespace, *files: Path, read: Path | No
             raise RefusedError(f"{file} is the file that is read. Name another one to write.")
         if file.exists() and not options.force:
             raise RefusedError(f"{file} exists and would be replaced. Name another file, or add `--force`.")
-
-
-def write_result(file: Path, content: bytes) -> None:
-    """Write a file that a command was asked for: whole, or not at all."""
-    try:
-        write_whole(file, content)
-    except OSError as error:
-        raise ShiguanError(
-            f"{file} could not be written: {error.strerror or error}. Nothing was written. Free space, or name another "
-            "file, and run again."
-        ) from error
 
 
 def refuse_missing_folder(options: argparse.Namespace, folder: Path | None) -> None:

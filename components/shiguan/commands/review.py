@@ -16,7 +16,6 @@ from shiguan.commands.options import (
     refuse_to_replace,
     tenant,
     typed_question,
-    write_result,
 )
 from shiguan.commands.terminal import place_line
 from shiguan.engine.exports import FORMS, export_answer, read_sources
@@ -26,7 +25,7 @@ from shiguan.engine.receipts import Receipt, read_receipt
 from shiguan.engine.receipts import replay as still_said
 from shiguan.engine.why import LABELS, Attribution, ExpectedPassage, ExpectedPassages, TracedMode, attribute
 from shiguan.errors import RefusedError
-from shiguan.resources import data_folder
+from shiguan.resources import data_folder, write_whole
 from shiguan.text.terminal import console_for_people, one_line
 
 _SHOWN = 3
@@ -119,7 +118,7 @@ def export(options: argparse.Namespace) -> int:
     own = read_sources(data_folder(options.data_dir) / "sources.yml", tenant(options))
     written = export_answer(receipt, open_library(options).stores["parents"], options.form, own=own)
     if options.output:
-        write_result(options.output, written)
+        write_whole(options.output, written)
         report = {"form": options.form, "file": str(options.output), "bytes": len(written)}
         print_result(options, report, f"Wrote {options.output}: {FORMS[options.form][0]}, {len(written):,} bytes.")
     else:

@@ -149,5 +149,5 @@ def test_a_full_disk_is_said_and_leaves_the_old_file(receipt, tmp_path, shiguan,
 
     monkeypatch.setattr("os.fsync", full)
     code, _, err = shiguan("export", receipt, "--output", file, "--force")
-    assert (code, "could not be written: No space left on device" in err) == (1, True)
+    assert (code, "There is no space left on the disk of the output" in err) == (1, True)
     assert [path.read_text() for path in tmp_path.iterdir()] == ["before"]
