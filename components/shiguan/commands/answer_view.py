@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Self
 
 from haystack import Document
@@ -73,48 +73,108 @@ class AnswerView:
             if data["status"] not in QUOTING:
                 self._print()
                 self._console.print()
-            _print_rest(self._console, data, self._renumbered, full=self._full)
+            self._print_rest(data)
 
     def _print(self, *verdict: tuple[str, str]) -> None:
         text, self._text = self._text.strip("\n "), ""
         if text:
-            text = _MARK.sub(lambda mark: f"[{self._renumbered(int(mark[1]))}]", text)
             self._waiting.stop()
-            print_indented(self._console, Text.assemble(text, *verdict), 2)
+            print_indented(self._console, Text.assemble(self._remarked(text), *verdict), 2)
             self._waiting.start()
 
     def _renumbered(self, number: int) -> int:
         return self._numbers.setdefault(number, len(self._numbers) + 1)
 
+    def _remarked(self, text: str) -> str:
+        return _MARK.sub(lambda mark: f"[{self._renumbered(int(mark[1]))}]", text)
 
-def _print_rest(console: Console, answer: dict[str, Any], renumbered: Callable[[int], int], *, full: bool) -> None:
-    """Print the passages behind an answer, and how it came about."""
-    metadata = answer["metadata"]
-    against = [claim for claim in metadata.get("claims") or () if claim.get("against")]
-    shown = [*answer["citations"], *(claim["against"] for claim in against)]
-    if answer["status"] in QUOTING:
-        _print_quotations(console, answer, renumbered, full=full)
-    else:
-        claims = [claim for claim in metadata.get("claims") or () if claim["verdict"] == "partial"]
-        reasons = {claim["start"]: claim["reason"] for claim in claims}
-        _print_citations(console, answer["citations"], renumbered, reasons)
-        _print_contradictions(console, against, renumbered)
-        if full:
-            _print_passages(console, answer, shown, renumbered)
-    for sentence in _reservations(answer):
-        print_indented(console, Text(sentence), 2)
-        console.print()
-    for name, value in metadata.get("explain", {}).items():
-        _print_explained(console, name, value)
-    seconds = metadata["timings_ms"].get("total", 0.0) / 1000
-    console.print(
-        Text(
-            f"  {answer['mode']} · {metadata['model'] or 'no model'} · "
-            f"{counted(metadata['llm_calls'], 'LLM call')} · {seconds:.2f} s",
-            style="dim",
-        )
-    )
-    _print_warnings(console, metadata["warnings"])
+    def _print_rest(self, answer: dict[str, Any]) -> None:
+        """Print the passages behind an answer, and how it came about."""
+        metadata = answer["metadata"]
+        claims = metadata.get("claims") or ()
+        against = [claim for claim in claims if claim.get("against")]
+        if answer["status"] in QUOTING:
+            self._print_quotations(answer)
+        else:
+            reasons = {claim["start"]: claim["reason"] for claim in claims if claim["verdict"] == "partial"}
+            self._print_citations(answer["citations"], reasons)
+            self._print_contradictions(against)
+            if self._full:
+                self._print_passages(answer, [*answer["citations"], *(claim["against"] for claim in against)])
+        for sentence in _reservations(answer):
+            print_indented(self._console, Text(sentence), 2)
+            self._console.print()
+        for name, value in metadata.get("explain", {}).items():
+            _print_explained(self._console, name, value)
+        seconds = metadata["timings_ms"].get("total", 0.0) / 1000
+        calls = counted(metadata["llm_calls"], "LLM call")
+        how = f"  {answer['mode']} · {metadata['model'] or 'no model'} · {calls} · {seconds:.2f} s"
+        self._console.print(Text(how, style="dim"))
+        _print_warnings(self._console, metadata["warnings"])
+
+    def _print_citations(self, citations: list[dict[str, Any]], reasons: dict[int, str]) -> None:
+        """Print the passages that are cited; what is supported in part with the reason."""
+        for number, passages in self._by_number(citations).items():
+            self._print_head(passages[0], number)
+            best = {citation["quote"]: citation for citation in sorted(passages, key=lambda one: one["confidence"])}
+            for citation in best.values():
+                verdict = f"  {citation['verdict']} {citation['confidence']:.2f}"
+                if citation["verdict"] == "partial" and (reason := reasons.get(citation["claim"]["start"])):
+                    verdict += f": {self._remarked(reason)}"
+                style = _VERDICT_STYLES.get(citation["verdict"], "")
+                print_indented(self._console, Text.assemble(_quote(citation["quote"]), (verdict, style)), 6)
+        if citations:
+            self._console.print()
+
+    def _by_number(self, places: Iterable[dict[str, Any]]) -> dict[int, list[dict[str, Any]]]:
+        grouped: dict[int, list[dict[str, Any]]] = {}
+        for place in places:
+            grouped.setdefault(self._renumbered(place["number"]), []).append(place)
+        return dict(sorted(grouped.items()))
+
+    def _print_contradictions(self, claims: list[dict[str, Any]]) -> None:
+        for claim in claims:
+            place = claim["against"]
+            label = "Contradicted: " if claim["verdict"] == "contradicted" else "Another source disagrees: "
+            print_indented(self._console, Text.assemble((label, "bold red"), claim["text"]), 2)
+            self._print_head(place, self._renumbered(place["number"]))
+            marked = _marked(self._console, place["quote"], place["start"], [], place.get("words") or [])
+            print_indented(self._console, marked, 6)
+            self._console.print()
+
+    def _print_passages(self, answer: dict[str, Any], shown: list[dict[str, Any]]) -> None:
+        for number, places in self._by_number(shown).items():
+            self._print_head(places[0], number)
+            print_indented(self._console, Text(_whole(answer, places[0]) or places[0]["quote"]), 6)
+            self._console.print()
+
+    def _print_head(self, citation: dict[str, Any], number: int) -> None:
+        head = Text.assemble((f"  [{number}] ", "bold cyan"), place_line(citation))
+        self._console.print(head, overflow="ellipsis", no_wrap=True)
+
+    def _print_quotations(self, answer: dict[str, Any]) -> None:
+        # What the passages are is said in the question's language.
+        introduction = answer["answer"].partition("\n")[0]
+        if answer["status"] == "closest":
+            print_indented(self._console, Text(introduction, style="bold"), 2)
+            self._console.print()
+        # A passage that is quoted twice is named once.
+        for number, citations in self._by_number(answer["citations"]).items():
+            self._print_head(citations[0], number)
+            if self._full and (whole := _whole(answer, citations[0])):
+                first = citations[0]["start"] - whole.index(citations[0]["quote"])
+                words = [word for citation in citations for word in citation["words"]]
+                sentences = [citation["sentence"] for citation in citations]
+                print_indented(self._console, _marked(self._console, whole, first, sentences, words), 6)
+            else:
+                for citation in citations:
+                    if citation is not citations[0]:  # what stands between them is not shown
+                        self._console.print()
+                    print_indented(self._console, _short(self._console, citation), 6)
+            self._console.print()
+        if answer["status"] == "quoted":
+            print_indented(self._console, Text(introduction, style="dim"), 2)
+            self._console.print()
 
 
 def _reservations(answer: dict[str, Any]) -> Iterator[str]:
@@ -133,88 +193,10 @@ def _reservations(answer: dict[str, Any]) -> Iterator[str]:
         yield texts["waiting"].format(waiting)
 
 
-def _print_citations(
-    console: Console,
-    citations: list[dict[str, Any]],
-    renumbered: Callable[[int], int],
-    reasons: dict[int, str],
-) -> None:
-    """Print the passages that are cited; what is supported in part with the reason."""
-    for number, passages in _by_number(citations, renumbered).items():
-        _print_head(console, passages[0], number)
-        best = {citation["quote"]: citation for citation in sorted(passages, key=lambda one: one["confidence"])}
-        for citation in best.values():
-            verdict = f"  {citation['verdict']} {citation['confidence']:.2f}"
-            if citation["verdict"] == "partial" and (reason := reasons.get(citation["claim"]["start"])):
-                verdict += ": " + _MARK.sub(lambda mark: f"[{renumbered(int(mark[1]))}]", reason)
-            style = _VERDICT_STYLES.get(citation["verdict"], "")
-            print_indented(console, Text.assemble(_quote(citation["quote"]), (verdict, style)), 6)
-    if citations:
-        console.print()
-
-
-def _by_number(places: Iterable[dict[str, Any]], renumbered: Callable[[int], int]) -> dict[int, list[dict[str, Any]]]:
-    grouped: dict[int, list[dict[str, Any]]] = {}
-    for place in places:
-        grouped.setdefault(renumbered(place["number"]), []).append(place)
-    return dict(sorted(grouped.items()))
-
-
-def _print_contradictions(console: Console, claims: list[dict[str, Any]], renumbered: Callable[[int], int]) -> None:
-    for claim in claims:
-        place = claim["against"]
-        label = "Contradicted: " if claim["verdict"] == "contradicted" else "Another source disagrees: "
-        print_indented(console, Text.assemble((label, "bold red"), claim["text"]), 2)
-        _print_head(console, place, renumbered(place["number"]))
-        print_indented(console, _marked(console, place["quote"], place["start"], [], place.get("words") or []), 6)
-        console.print()
-
-
-def _print_passages(
-    console: Console, answer: dict[str, Any], shown: list[dict[str, Any]], renumbered: Callable[[int], int]
-) -> None:
-    for number, places in _by_number(shown, renumbered).items():
-        _print_head(console, places[0], number)
-        print_indented(console, Text(_whole(answer, places[0]) or places[0]["quote"]), 6)
-        console.print()
-
-
 def _whole(answer: dict[str, Any], citation: dict[str, Any]) -> str:
     """Return the text of the passage that a citation is from, if the answer brings it."""
     found = (entry.get("content") or "" for entry in answer["documents"] if entry["id"] == citation.get("parent_id"))
     return next((text for text in found if citation["quote"] in text), "")
-
-
-def _print_head(console: Console, citation: dict[str, Any], number: int) -> None:
-    head = Text.assemble((f"  [{number}] ", "bold cyan"), place_line(citation))
-    console.print(head, overflow="ellipsis", no_wrap=True)
-
-
-def _print_quotations(
-    console: Console, answer: dict[str, Any], renumbered: Callable[[int], int], *, full: bool
-) -> None:
-    # What the passages are is said in the question's language.
-    introduction = answer["answer"].partition("\n")[0]
-    if answer["status"] == "closest":
-        print_indented(console, Text(introduction, style="bold"), 2)
-        console.print()
-    # A passage that is quoted twice is named once.
-    for number, citations in _by_number(answer["citations"], renumbered).items():
-        _print_head(console, citations[0], number)
-        if full and (whole := _whole(answer, citations[0])):
-            first = citations[0]["start"] - whole.index(citations[0]["quote"])
-            words = [word for citation in citations for word in citation["words"]]
-            marked = _marked(console, whole, first, [citation["sentence"] for citation in citations], words)
-            print_indented(console, marked, 6)
-        else:
-            for citation in citations:
-                if citation is not citations[0]:  # what stands between them is not shown
-                    console.print()
-                print_indented(console, _short(console, citation), 6)
-        console.print()
-    if answer["status"] == "quoted":
-        print_indented(console, Text(introduction, style="dim"), 2)
-        console.print()
 
 
 def _short(console: Console, citation: dict[str, Any]) -> Text:
