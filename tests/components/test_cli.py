@@ -12,6 +12,7 @@ from pathlib import Path
 from unittest.mock import MagicMock
 
 import pytest
+from tests.doubles.started import Started
 
 from shiguan.cli import _parser, main
 from shiguan.commands.arguments import read_commands
@@ -56,13 +57,6 @@ def shiguan(library, capsys):
     return run
 
 
-def python(*arguments):
-    """Run Python in a process of its own."""
-    return subprocess.run(
-        [sys.executable, *arguments], env=ENVIRONMENT, capture_output=True, text=True, encoding="utf-8", check=True
-    )
-
-
 def test_help_is_shown_without_loading_anything_heavy():
     code = (
         "import sys, shiguan.cli\n"
@@ -70,7 +64,7 @@ def test_help_is_shown_without_loading_anything_heavy():
         "except SystemExit: pass\n"
         "print([name for name in ('torch', 'haystack', 'transformers', 'qdrant_edge', 'rich') if name in sys.modules])"
     )
-    done = python("-c", code)
+    done = Started("-c", code, fresh=True).finished()
     assert "ingest" in done.stdout
     assert done.stdout.splitlines()[-1] == "[]"
 
@@ -139,7 +133,7 @@ def test_a_question_imports_nothing_that_it_does_not_need(tmp_path):
         f"code = main(['ask', 'How long is the Yellow River?', '--data-dir', {str(library)!r}])\n"
         f"print(code, sorted(name for name in {heavy!r} if sys.modules.get(name)))"
     )
-    done = python("-c", code)
+    done = Started("-c", code, fresh=True).finished()
     assert "5,464 kilometres" in done.stdout
     assert done.stdout.splitlines()[-1] == "0 []"
 
@@ -372,7 +366,7 @@ def test_a_mistyped_folder_is_named_and_not_made(shiguan, tmp_path, endpoint):
     measured = ["--output", str(tmp_path / "run")]
     for command in (
         ["ask", "Who?"], ["search", "Who?"], ["sources"], ["delete", "a.txt"], ["mcp"], ["conversations", "list"],
-        ["conversations", "delete", "c1"], ["eval", "golden", *measured],
+        ["conversations", "delete", "c1"], ["feedback", "delete", "--receipt", "a"], ["eval", "golden", *measured],
         ["eval", "answers", "--golden", str(golden), *measured],
     ):  # fmt: skip
         code, out, err = shiguan(*command, data_dir=typo)

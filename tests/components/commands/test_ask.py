@@ -79,10 +79,9 @@ def answer(status, **metadata):
     }  # fmt: skip
 
 
-def shown(capsys, found):
-    with AnswerView(found["query"]) as view:
-        if found["status"] == "not_found":
-            view.show("token", {"text": found["answer"]})
+def shown(capsys, found, *, text="", full=False):
+    with AnswerView(found["query"], full=full) as view:
+        view.show("token", {"text": text})
         view.show("generation_complete", found)
     return " ".join(capsys.readouterr().out.split())
 
@@ -152,12 +151,8 @@ def test_a_chinese_sentence_is_shown_with_all_its_parts(capsys):
 
 
 def view(capsys, citations, *, status="quoted", text="", full=False, documents=(), **metadata):
-    found = answer(status, **metadata) | {"citations": citations, "documents": list(documents)}
-    with AnswerView("Who?", full=full) as opened:
-        if text:
-            opened.show("token", {"text": text})
-        opened.show("generation_complete", found)
-    return " ".join(capsys.readouterr().out.split())
+    found = answer(status, **metadata) | {"query": "Who?", "citations": citations, "documents": list(documents)}
+    return shown(capsys, found, text=text, full=full)
 
 
 def test_a_quotation_is_its_marked_sentence_with_short_neighbours(capsys):

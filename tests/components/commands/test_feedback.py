@@ -25,9 +25,3 @@ def test_judgements_are_deleted_for_the_tenant_that_asks_alone(shiguan):
     with pytest.raises(SystemExit) as refused:
         shiguan("feedback", "delete")
     assert refused.value.code == 2
-
-
-def test_a_mistyped_folder_is_named_and_not_made(shiguan, tmp_path):
-    code, _, err = shiguan("feedback", "delete", "--receipt", MINE.id, folder=tmp_path / "nowhere")
-    assert (code, "There is no library in" in err) == (2, True)
-    assert not (tmp_path / "nowhere").exists()
