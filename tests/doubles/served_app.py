@@ -39,12 +39,12 @@ class Served:
     async def __call__(
         self, path: str, body: Any = None, *, who: str | None, role: str = "read", method: str = "", **headers: str
     ) -> AsgiCall:
-        """Ask, by default with GET or, where there is a body, POST, and wait for the end."""
+        """Ask, by default with GET or, where there is a body, POST, and wait for the end; bytes are sent as they are."""
         headers = {"content-type": "application/json", **headers}
         if who is not None:
             if (who, role) not in self._keys:
                 self._keys[who, role] = self._file.add(who, role)[0]
             headers["authorization"] = f"Bearer {self._keys[who, role]}"
-        data = b"" if body is None else json.dumps(body).encode()
+        data = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
         method = method or ("GET" if body is None else "POST")
         return await AsgiCall(self.app, path, method=method, body=data, headers=headers).done(30)

@@ -9,8 +9,7 @@ import pytest
 from fastapi import FastAPI
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.doubles.asgi_caller import AsgiCall
-from tests.doubles.served_app import Served, served_app
+from tests.doubles.served_app import Served
 from tests.doubles.small_library import TENANT, TEXTS, small_library
 
 from shiguan.engine.library import Library
@@ -19,7 +18,6 @@ from shiguan.serving.document_routes import router as library_router
 from shiguan.serving.document_routes import source_name
 from shiguan.serving.engine import Engine, in_use
 from shiguan.serving.error_replies import ApiError
-from shiguan.serving.keys import KeyFile
 from shiguan.serving.settings import ServingSettings
 from shiguan.serving.verify_routes import router as verify_router
 
@@ -52,17 +50,16 @@ def server(settings, library):
     served = Served(settings, *routers, ingest_jobs=SimpleNamespace(library=library))
 
     async def call(path, *, who=TENANT, body=None, **query):
-        done = await served(f"{path}?{urlencode(query, doseq=True)}" if query else path, body, who=who)
-        return done.status, done.body.decode()
+        return await served(f"{path}?{urlencode(query, doseq=True)}" if query else path, body, who=who)
 
     with closing(Engine(settings, modes=["simple"])) as engine, in_use(engine):
         yield call
 
 
 async def read(server, path, **more):
-    status, body = await server(path, **more)
-    assert status == 200, body
-    return json.loads(body)
+    call = await server(path, **more)
+    assert call.status == 200, call.body
+    return call.json
 
 
 async def test_a_passage_is_read_with_those_around_it(server, library):
@@ -97,9 +94,9 @@ async def test_a_search_can_be_limited_to_a_source_and_a_section(server):
     assert [one["text"] for one in flight["passages"]] == ["The emperor fled to Shu."]
     chapter = await read(server, f"{PLACE}/search", query="Who rose at Fanyang?", section="The War")
     assert {one["position"] for one in chapter["passages"]} <= {0, 1, 2}
-    status, body = await server(f"{PLACE}/search", query="Who?", section="The Plague")
-    assert status == 400
-    assert "There is no section `The Plague` in the sources that are asked. Name a heading, such as: `The " in body
+    call = await server(f"{PLACE}/search", query="Who?", section="The Plague")
+    told = "There is no section `The Plague` in the sources that are asked. Name a heading, such as: `The "
+    assert (call.status, told in call.error["message"]) == (400, True)
 
 
 TWICE = "it is given more than once, and one value is expected"
@@ -116,10 +113,10 @@ TWICE = "it is given more than once, and one value is expected"
     ("/timeline", {"when": ["755", "763"]}, "when", TWICE),
 ])  # fmt: skip
 async def test_a_parameter_that_would_limit_nothing_is_refused_by_its_name(server, path, query, wrong, told):
-    status, body = await server(f"{PLACE}{path}", **query)
-    assert status == (422 if wrong else 200), body
+    call = await server(f"{PLACE}{path}", **query)
+    assert call.status == (422 if wrong else 200), call.body
     if wrong:
-        (field,) = json.loads(body)["error"]["fields"]
+        (field,) = call.error["fields"]
         assert (field["field"], told in field["problem"]) == (wrong, True)
 
 
@@ -135,9 +132,9 @@ async def test_what_is_no_question_is_refused_in_the_same_words_on_every_route(s
         server(f"{PLACE}/timeline", query=query),
         server("/api/v1/rag/query", body={"query": query}),
     ):
-        status, body = await call
-        assert status == (422 if told else 200), body
-        assert not told or json.loads(body)["error"]["message"].startswith(told)
+        done = await call
+        assert done.status == (422 if told else 200), done.body
+        assert not told or done.error["message"].startswith(told)
 
 
 async def test_a_text_is_checked_at_once_and_as_a_stream(server):
@@ -146,9 +143,9 @@ async def test_a_text_is_checked_at_once_and_as_a_stream(server):
     verdicts = ["found", "supported", "altered"]
     assert [item["verdict"] for item in found["items"]] == verdicts
     assert found["items"][0]["section"] == ["The War", "The rising"]
-    status, body = await server("/api/v1/verify", body={"text": text, "stream": True})
-    assert status == 200
-    events = [block.splitlines() for block in body.strip().split("\n\n")]
+    call = await server("/api/v1/verify", body={"text": text, "stream": True})
+    assert call.status == 200
+    events = [block.splitlines() for block in call.body.decode().strip().split("\n\n")]
     assert [lines[0] for lines in events[:-1]] == ["event: item"] * 3 + ["event: generation_complete"]
     told = [json.loads(lines[1].removeprefix("data: ")) for lines in events[:-1]]
     assert [one["verdict"] for one in told[:3]] == verdicts
@@ -163,13 +160,13 @@ async def test_quotations_are_checked_by_id_in_the_callers_library_alone(server)
     assert [(item["id"], item["verdict"]) for item in other["items"]] == [("q", "found")]
     mine = await read(server, "/api/v1/verify", body={"quotes": quotes})
     assert mine["items"][0]["verdict"] != "found"
-    assert (await server("/api/v1/verify", body={"quotes": quotes}, who=None))[0] == 401
+    assert (await server("/api/v1/verify", body={"quotes": quotes}, who=None)).status == 401
 
 
 @pytest.mark.parametrize("body", [{}, {"text": "a", "quotes": []}, {"quotes": [{"id": 1}]}, {"text": 3}, {"txt": "a"}])
 async def test_a_body_that_cannot_be_checked_is_refused(server, body):
-    status, told = await server("/api/v1/verify", body=body)
-    assert (status, json.loads(told)["error"]["type"]) in ((422, "invalid_request"), (400, "refused"))
+    call = await server("/api/v1/verify", body=body)
+    assert (call.status, call.error["type"]) in ((422, "invalid_request"), (400, "refused"))
 
 
 _PART = 'Content-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\ntext\r\n'
@@ -184,22 +181,18 @@ _PART = 'Content-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nte
     ("multipart/mixed; boundary=x", "--x--", "send the file as multipart/form-data"),
 ])  # fmt: skip
 async def test_a_form_that_cannot_be_read_is_refused_in_the_same_words_on_both_routes(settings, path, kind, body, told):
-    app = served_app(settings, library_router, verify_router, ingest_jobs=SimpleNamespace())
-    key = KeyFile(settings.keys_path).add(TENANT, "write")[0]
-    headers = {"Content-Type": kind, "Authorization": f"Bearer {key}"}
-    call = await AsgiCall(app, path, body=body.encode(), headers=headers).done()
+    served = Served(settings, library_router, verify_router, ingest_jobs=SimpleNamespace())
+    call = await served(path, body.encode(), who=TENANT, role="write", **{"content-type": kind})
     assert (call.status, told in call.error["message"]) == (422, True)
 
 
 @pytest.mark.parametrize(("name", "told"), [("a.txt", "a.txt"), ("a\u202e\x9b2J.txt", "a.txt"), ("\u202e", "the file")])
 @pytest.mark.usefixtures("server")
 async def test_a_file_that_cannot_be_checked_is_named_without_what_does_not_show(settings, name, told):
-    app = served_app(settings, verify_router)
     part = f'Content-Disposition: form-data; name="file"; filename="{name}"'
-    key = KeyFile(settings.keys_path).add(TENANT, "read")[0]
     body = b"".join((f"--x\r\n{part}\r\n\r\n".encode(), bytes(range(256)), b"\r\n--x--\r\n"))
-    headers = {"Content-Type": "multipart/form-data; boundary=x", "Authorization": f"Bearer {key}"}
-    call = await AsgiCall(app, "/api/v1/verify/text", body=body, headers=headers).done()
+    kind = {"content-type": "multipart/form-data; boundary=x"}
+    call = await Served(settings, verify_router)("/api/v1/verify/text", body, who=TENANT, **kind)
     assert call.error["message"].startswith(f"{told} is not text")
 
 
@@ -221,25 +214,28 @@ async def test_nobody_reads_what_is_not_theirs(server, library):
     [work] = library.contents("war.md", tenant_id=TENANT)
     [one, *_] = library.passages(work["source_id"], tenant_id=TENANT, last=0)
     for path, query in ((f"{PLACE}/passages/{one['id']}", {}), (f"{PLACE}/contents", {"source": "war.md"})):
-        status, body = await server(path, who="b", **query)
+        theirs = await server(path, who="b", **query)
         missing = await server(path.replace(one["id"], "none"), who="b", **dict.fromkeys(query, "none"))
-        assert status == missing[0] == 404
-        assert json.loads(body)["error"]["message"] == json.loads(missing[1])["error"]["message"]
+        assert (theirs.status, theirs.error["message"]) == (missing.status, missing.error["message"])
+        assert missing.status == 404
     assert (await read(server, f"{PLACE}/passages", who="b", source_id=work["source_id"]))["passages"] == []
     hits = (await read(server, f"{PLACE}/search", who="b", query="salt"))["passages"]
     assert TEXTS["salt.txt"] not in [hit["text"] for hit in hits]
     lines = (await read(server, f"{PLACE}/timeline", who="b"))["lines"]
     assert "war.md" not in {one["source"] for one in lines}
-    assert (await server(f"{PLACE}/contents", who=None, source="war.md"))[0] == 401
+    assert (await server(f"{PLACE}/contents", who=None, source="war.md")).status == 401
 
 
-async def test_the_page_needs_no_key_and_what_is_not_of_it_is_not_there(server):
+async def test_the_page_needs_no_key_and_has_a_strict_policy_and_what_is_not_of_it_is_not_there(server):
     for path in ("/", "/docs", "/ui/app.js", "/ui/style.css"):
-        assert (await server(path, who=None))[0] == 200
+        page = await server(path, who=None)
+        policy = page.headers["content-security-policy"]
+        assert (page.status, "default-src 'none'" in policy, "unsafe" in policy) == (200, True, False)
+        assert "require-trusted-types-for 'script'" in policy
     for path in ("/ui/", "/ui/none.js", "/ui/..", "/ui/../app.py", "/ui/a/b.js"):
-        assert (await server(path, who=None))[0] == 404
+        assert (await server(path, who=None)).status == 404
     for path in ("/openapi.json", "/ui", "/docs/", "//"):
-        assert (await server(path, who=None))[0] == 401
+        assert (await server(path, who=None)).status == 401
 
 
 async def test_the_timeline_lists_passages_by_year_with_their_place(server):
@@ -249,9 +245,9 @@ async def test_the_timeline_lists_passages_by_year_with_their_place(server):
     passage = (await read(server, f"{PLACE}/passages/{line['passage']}"))["passage"]
     assert passage["text"][line["start"] : line["end"]] == line["text"]
     for route in ("timeline", "search"):
-        status, body = await server(f"{PLACE}/{route}", query="war", when="763..755")
-        assert status in (400, 422)
-        assert "it runs backwards, from 763 to 755" in body
+        call = await server(f"{PLACE}/{route}", query="war", when="763..755")
+        assert call.status in (400, 422)
+        assert "it runs backwards, from 763 to 755" in call.error["message"]
 
 
 async def test_a_search_within_years_reads_only_what_is_dated_in_them(server):
@@ -311,12 +307,3 @@ def test_the_description_says_what_is_sent():
         assert replies["default"]["content"]["application/json"]["schema"] == {"$ref": "#/components/schemas/Error"}
     shape, sent = schema["components"]["schemas"]["Error"], ApiError("not_ready").body()
     assert (shape["required"], shape["properties"]["error"]["required"]) == ([*sent], [*sent["error"]])
-
-
-async def test_the_policy_of_the_page_is_strict(tmp_path):
-    served = Served(ServingSettings(data_dir=tmp_path), page_routes.router)
-    for path in ("/", "/docs", "/ui/app.js"):
-        policy = (await served(path, who=None)).headers["content-security-policy"]
-        assert "default-src 'none'" in policy
-        assert "unsafe" not in policy
-        assert "require-trusted-types-for 'script'" in policy
