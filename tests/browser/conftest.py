@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from tests.doubles.page_site import PageSite
+from tests.doubles.page_site import PageSite, ask
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 ARGUMENTS = (
@@ -57,3 +57,16 @@ def opened(chromium):
         context.close()
     assert errors == []
     assert foreign == []
+
+
+@pytest.fixture
+def asked(site, opened):
+    """Open the page and ask there; the server tells what it is given, or what the test has set."""
+
+    def open_and_ask(query="Who rose?", *, told=None, done=True, **look):
+        site.script = told or site.script
+        page = opened(site.url + "/", **look)
+        ask(page, query, done=done)
+        return page
+
+    return open_and_ask

@@ -22,11 +22,9 @@ def test_the_page_is_small_and_loads_nothing_twice(site, opened):
     assert len(files) == len(set(files)) > 10
 
 
-def test_a_sentence_is_judged_as_soon_as_its_event_comes(site, opened):
+def test_a_sentence_is_judged_as_soon_as_its_event_comes(site, asked):
     told = Script(["An Lushan rose in 755.", "He took Luoyang."]).events()
-    site.script = [*told[:6], (WAIT, None), *told[6:]]
-    page = opened(site.url + "/")
-    ask(page, done=False)
+    page = asked(done=False, told=[*told[:6], (WAIT, None), *told[6:]])
     first = page.locator(".turn .sentence")
     first.wait_for()
     assert first.count() == 1
@@ -41,10 +39,8 @@ def test_a_sentence_is_judged_as_soon_as_its_event_comes(site, opened):
     assert page.locator(".tally").inner_text() == "Sentences checked: 2. 1 partly supported."
 
 
-def test_arrows_go_from_sentence_to_sentence(site, opened):
-    site.script = Script(["One.", "Two.", "Three."]).events()
-    page = opened(site.url + "/")
-    ask(page)
+def test_arrows_go_from_sentence_to_sentence(asked):
+    page = asked(told=Script(["One.", "Two.", "Three."]).events())
     page.locator(".sentence sup a").first.focus()
     for keys, reason in ((("Enter", "ArrowDown"), 1), (("ArrowDown",), 2), (("ArrowUp", "ArrowUp"), 0)):
         for key in keys:
@@ -71,20 +67,16 @@ def test_footnotes_tables_and_quotations_of_a_passage_are_shown_as_such(site, op
     assert page.locator(".page blockquote").inner_text() == "So it is said."
 
 
-def test_spans_count_code_points(site, opened):
+def test_spans_count_code_points(site, asked):
     site.passages[1] = passage(1, "𠀀𠀁安禄山反。")  # two characters beyond the first plane
-    site.script = Script(["An Lushan rose."], quote=(2, 5)).events()
-    page = opened(site.url + "/")
-    ask(page)
+    page = asked(told=Script(["An Lushan rose."], quote=(2, 5)).events())
     page.locator(".sentence").click()
     assert page.locator(".beside mark").inner_text() == "安禄山"
 
 
-def test_a_broken_line_keeps_what_came_and_offers_another_try(site, opened):
+def test_a_broken_line_keeps_what_came_and_offers_another_try(site, asked):
     told = Script(["An Lushan rose in 755.", "He took Luoyang."]).events()
-    site.script = [*told[:6], (CUT, None)]
-    page = opened(site.url + "/")
-    ask(page, done=False)
+    page = asked(done=False, told=[*told[:6], (CUT, None)])
     page.wait_for_selector(".failure >> text=The connection was lost")
     assert page.locator(".turn .sentence").count() == 1
     site.script = told
@@ -93,10 +85,9 @@ def test_a_broken_line_keeps_what_came_and_offers_another_try(site, opened):
     assert page.locator(".turn").count() == 1
 
 
-def test_a_refusal_says_what_to_do(site, opened):
+def test_a_refusal_says_what_to_do(site, asked):
     site.refusal = ApiError("too_many_requests", headers={"Retry-After": "7"})
-    page = opened(site.url + "/")
-    ask(page, done=False)
+    page = asked(done=False)
     page.wait_for_selector(".failure >> text=Too many questions")
     assert "Try again in 7 s." in page.locator(".failure").inner_text()
     assert "r-3" in page.locator(".failure").inner_text()
@@ -114,11 +105,9 @@ def test_a_question_that_is_too_long_is_neither_cut_nor_sent(site, opened, local
     page.wait_for_selector(".turn")
 
 
-def test_stopping_ends_the_stream(site, opened):
+def test_stopping_ends_the_stream(site, asked):
     told = Script(["An Lushan rose in 755."]).events()
-    site.script = [*told[:4], (WAIT, None), *told[4:]]
-    page = opened(site.url + "/")
-    ask(page, done=False)
+    page = asked(done=False, told=[*told[:4], (WAIT, None), *told[4:]])
     page.wait_for_selector(".pending >> text=An Lushan")
     page.locator(".composer .primary").click()
     page.wait_for_selector(".failure >> text=Stopped.")
@@ -207,7 +196,7 @@ def test_a_question_can_be_limited_to_a_chapter(site, opened):
     assert site.asked[0]["conversation_id"] == site.asked[1]["conversation_id"]
 
 
-def test_what_was_removed_and_why_can_be_opened(site, opened):
+def test_what_was_removed_and_why_can_be_opened(site, asked):
     site.script = Script(
         ["An Lushan rose."],
         changes=[
@@ -216,8 +205,7 @@ def test_what_was_removed_and_why_can_be_opened(site, opened):
         ],
         warnings=["3 units have no vector yet."],
     ).events()
-    page = opened(site.url + "/")
-    ask(page)
+    page = asked()
     page.locator("summary >> text=Removed from the answer (1)").click()
     assert page.locator(".changes del").inner_text() == "He was tall."
     page.locator("summary >> text=Why").click()
@@ -230,9 +218,8 @@ def test_what_was_removed_and_why_can_be_opened(site, opened):
     assert page.locator(".ranks .missed").inner_text().split("\n") == ["found by meaning", "not among 50"]
 
 
-def test_an_answer_is_taken_away_in_every_form(site, opened):
-    page = opened(site.url + "/")
-    ask(page)
+def test_an_answer_is_taken_away_in_every_form(asked):
+    page = asked()
     page.locator("summary >> text=Export").click()
     saved = {}
     for name in ("Markdown", "BibTeX", "RIS", "CSL JSON", "Word"):
@@ -247,9 +234,8 @@ def test_an_answer_is_taken_away_in_every_form(site, opened):
     ("en-US", "Helpful", "Something is wrong", "Send", "Thank you. Noted: “A passage does not say this”."),
     ("zh-CN", "对", "有误", "提交", "谢谢，已记下：所引原文没有这样说。"),
 ])  # fmt: skip
-def test_an_answer_is_judged_with_the_keyboard_alone(site, opened, locale, right, wrong, tell, kept):
-    page = opened(site.url + "/", locale=locale)
-    ask(page)
+def test_an_answer_is_judged_with_the_keyboard_alone(site, asked, locale, right, wrong, tell, kept):
+    page = asked(locale=locale)
     button = page.locator(".judge").get_by_role("button", name=right, exact=True)
     button.focus()
     page.keyboard.press("Enter")
@@ -274,9 +260,8 @@ def test_an_answer_is_judged_with_the_keyboard_alone(site, opened, locale, right
     ]
 
 
-def test_a_judgement_that_is_not_taken_keeps_what_was_typed(site, opened):
-    page = opened(site.url + "/")
-    ask(page)
+def test_a_judgement_that_is_not_taken_keeps_what_was_typed(site, asked):
+    page = asked()
     site.refusal = ApiError("not_found", message="There is no such receipt.")
     page.locator(".judge summary").click()
     page.fill(".judge textarea", "another year")
@@ -318,7 +303,7 @@ def test_every_view_fits_its_sheet_in_both_languages(site, opened, width, locale
         assert no_sideways(page), view
 
 
-def test_without_a_model_quotations_look_like_quotations(site, opened):
+def test_without_a_model_quotations_look_like_quotations(site, asked):
     answer = Script(["An Lushan rose."]).answer()
     answer["status"], answer["metadata"]["claims"] = "quoted", []
     answer["citations"] = [
@@ -326,8 +311,7 @@ def test_without_a_model_quotations_look_like_quotations(site, opened):
          "sentence": [9, 24], "words": [[12, 15]], "title": "Tang", "section": ["Tang", "Fall"]}
     ]  # fmt: skip
     site.script, site.model = [("generation_complete", answer)], False
-    page = opened(site.url + "/", width=390)
-    ask(page)
+    page = asked(width=390)
     # A title is not repeated as the first heading, and beside what says so the modes can still be read.
     assert page.locator("figcaption span").first.inner_text().startswith("Tang › Fall")
     assert page.locator("#mode").bounding_box()["width"] > 120
@@ -341,13 +325,11 @@ def test_without_a_model_quotations_look_like_quotations(site, opened):
     ("She left. He rose. [Note: Id. iii, verse 24.] ", " So.", "He rose. [Note: Id. iii, verse 24.] […] So."),
     ("He rose. ", " So. [Note: See Bede. Not Gildas.] Or not.", "He rose. […] So. [Note: See Bede. Not Gildas.]"),
 ])  # fmt: skip
-def test_the_sentences_beside_a_quotation_are_whole_with_their_notes(site, opened, before, after, around):
+def test_the_sentences_beside_a_quotation_are_whole_with_their_notes(asked, before, after, around):
     answer = Script(["An Lushan rose."]).quotations("quoted")
     own = "In 755 he fell."
     quote, start = f"{before}{own}{after}", len(before)
     answer["citations"][0] |= {"quote": quote, "start": 0, "end": len(quote), "language": "en",
                                "sentence": [start, start + len(own)]}  # fmt: skip
-    site.script = [("generation_complete", answer)]
-    page = opened(site.url + "/")
-    ask(page)
+    page = asked(told=[("generation_complete", answer)])
     assert page.locator("blockquote.quotation p").all_inner_texts() == [own, around]

@@ -70,7 +70,7 @@ def test_axe_finds_nothing_where_the_key_is_asked_and_where_something_failed(sit
 
 @pytest.mark.parametrize(("locale", "scheme", "width"), LOOKS[1:])
 @pytest.mark.parametrize("status", ["quoted", "closest", "not_found", "reading", "failed"])
-def test_axe_finds_nothing_where_an_answer_is_unsure_or_on_its_way(site, opened, status, locale, scheme, width):
+def test_axe_finds_nothing_where_an_answer_is_unsure_or_on_its_way(site, asked, status, locale, scheme, width):
     hebrew = "הקברניט ציווה לקפל את המפרש. הרוח התחזקה."
     site.passages = [passage(place, hebrew, language="he", title="סיפורי הים", section=["פרק"]) for place in range(3)]
     script = Script([hebrew], quote=(0, 9))
@@ -82,8 +82,7 @@ def test_axe_finds_nothing_where_an_answer_is_unsure_or_on_its_way(site, opened,
     else:
         answer = script.quotations(status, absent=[{"term": "קולומבוס", "near": ["יונה"]}], waiting=3)
         site.script = [("generation_complete", answer)]
-    page = opened(site.url + "/", width=width, locale=locale, scheme=scheme)
-    ask(page, "מי היה קולומבוס?", done=False)
+    page = asked("מי היה קולומבוס?", done=False, width=width, locale=locale, scheme=scheme)
     wide = {"reading": ".beside .passage p", "failed": ".failure"}.get(status, ".turn .more")
     page.wait_for_selector(".readings .passage p" if status == "reading" and width < 1000 else wide)
     assert findings(page) == []

@@ -20,13 +20,12 @@ def written(page):
 
 
 @pytest.mark.parametrize("behind", [False, True])
-def test_marks_stay_with_their_sentence_while_it_is_written_and_after(site, opened, behind):
+def test_marks_stay_with_their_sentence_while_it_is_written_and_after(site, asked, behind):
     script = Script(SENTENCES, marks_behind=behind)
     told = script.events()
     site.script = [*told[:6], (WAIT, None), *told[6:]]
     expected = ["An Lushan rose in 755. 1", "He took Luoyang. 1 partly supported"]
-    page = opened(site.url + "/")
-    ask(page, done=False)
+    page = asked(done=False)
     page.locator(".sentence").wait_for()
     assert [one.replace("755.1", "755. 1") for one in written(page)] == expected[:1]
     site.go.set()
@@ -38,23 +37,19 @@ def test_marks_stay_with_their_sentence_while_it_is_written_and_after(site, open
     assert [re.sub(r"\.(?=1)", ". ", one) for one in written(page)] == expected
 
 
-def test_a_mark_that_comes_late_is_put_behind_its_own_sentence(site, opened):
+def test_a_mark_that_comes_late_is_put_behind_its_own_sentence(site, asked):
     told = Script(SENTENCES, marks_behind=True).events()
     told[4] = ("token", {"text": told[4][1]["text"].replace(" [1]", "")})
     told[6] = ("token", {"text": "[1] " + told[6][1]["text"]})
-    site.script = [*told[:-1], (WAIT, None), told[-1]]
-    page = opened(site.url + "/")
-    ask(page, done=False)
+    page = asked(done=False, told=[*told[:-1], (WAIT, None), told[-1]])
     page.locator(".sentence").nth(1).wait_for()
     assert page.locator(".sentence").first.locator("sup.mark").inner_text() == "1"
     assert page.locator(".answer p").inner_text().count("[1]") == 0
     site.go.set()
 
 
-def test_a_mark_opens_its_passage_and_is_a_link_into_the_book(site, opened):
-    site.script = Script(SENTENCES).events()
-    page = opened(site.url + "/", width=390)
-    ask(page)
+def test_a_mark_opens_its_passage_and_is_a_link_into_the_book(asked):
+    page = asked(width=390, told=Script(SENTENCES).events())
     mark = page.locator(".sentence").nth(1).locator("sup.mark a")
     assert mark.get_attribute("href") == "#/book?source=tang.epub&passage=p1&start=0&end=9"
     mark.click()
@@ -63,9 +58,8 @@ def test_a_mark_opens_its_passage_and_is_a_link_into_the_book(site, opened):
 
 
 @pytest.mark.parametrize(("width", "opens"), [(1280, True), (390, False)])
-def test_the_first_passage_opens_by_itself_where_there_is_room(site, opened, width, opens):
-    page = opened(site.url + "/", width=width)
-    ask(page)
+def test_the_first_passage_opens_by_itself_where_there_is_room(asked, width, opens):
+    page = asked(width=width)
     if opens:
         page.locator(".beside mark").wait_for()
     assert page.locator(".beside mark").count() == int(opens)
@@ -76,11 +70,9 @@ def test_the_first_passage_opens_by_itself_where_there_is_room(site, opened, wid
 @pytest.mark.parametrize(("width", "place", "said", "then"), [
     (1280, ".beside", "Passages read: 1", ".beside h2 >> text=The passage"), (390, ".readings", "The Tang", ".more"),
 ])  # fmt: skip
-def test_passages_are_shown_while_the_model_writes(site, opened, width, place, said, then):
+def test_passages_are_shown_while_the_model_writes(site, asked, width, place, said, then):
     told = Script(SENTENCES).events()
-    site.script = [*told[:3], (WAIT, None), *told[3:]]
-    page = opened(site.url + "/", width=width)
-    ask(page, done=False)
+    page = asked(done=False, width=width, told=[*told[:3], (WAIT, None), *told[3:]])
     page.wait_for_selector(f"{place} .passage >> text=An Lushan rose at Fanyang in 755.")
     assert said in page.locator(place).inner_text()
     site.go.set()
@@ -89,15 +81,13 @@ def test_passages_are_shown_while_the_model_writes(site, opened, width, place, s
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_a_quote_in_a_table_is_scrolled_to(site, opened, width):
+def test_a_quote_in_a_table_is_scrolled_to(site, asked, width):
     rows = "\n".join(f"{700 + row} | {'a long name of a place ' * 6} | Fanyang {row}" for row in range(80))
     text = f"{'Before the table. ' * 40}\n\n{rows}"
     site.passages[1] = passage(1, text, blocks=[{"start": 0, "end": text.index("700 |"), "kind": "text"},
                                                 {"start": text.index("700 |"), "end": len(text), "kind": "table"}])  # fmt: skip
     at = text.index("Fanyang 77")
-    site.script = Script(SENTENCES, quote=(at, at + 10)).events()
-    page = opened(site.url + "/", width=width)
-    ask(page)
+    page = asked(width=width, told=Script(SENTENCES, quote=(at, at + 10)).events())
     page.locator(".sentence").first.click()
     page.locator(".beside mark").wait_for()
     place, frame = page.locator(".beside mark").bounding_box(), page.locator(".beside-body").bounding_box()
@@ -106,10 +96,8 @@ def test_a_quote_in_a_table_is_scrolled_to(site, opened, width):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_evidence_is_not_marked_in_the_colour_of_a_contradiction(site, opened, scheme):
-    site.script = Script(["He rose.", "a", "b", "c"]).events()
-    page = opened(site.url + "/", scheme=scheme)
-    ask(page)
+def test_evidence_is_not_marked_in_the_colour_of_a_contradiction(asked, scheme):
+    page = asked(scheme=scheme, told=Script(["He rose.", "a", "b", "c"]).events())
     page.locator(".beside mark").wait_for()
     red = page.locator(".verdict.contradicted").first.evaluate("one => getComputedStyle(one).color")
     drawn = page.locator(".beside mark").evaluate(
@@ -128,16 +116,14 @@ CAUSES = {
 
 
 @pytest.mark.parametrize("reason", CAUSES)
-def test_quotations_say_why_no_model_answered_in_one_sentence(site, opened, reason):
+def test_quotations_say_why_no_model_answered_in_one_sentence(site, asked, reason):
     warning = "No model answered: connection refused."
     script = Script(SENTENCES).quotations("quoted", warnings=[warning], reason=reason, time_to_first_token_ms=640)
     site.script = [("generation_complete", script)]
     english, chinese = CAUSES[reason]
-    page = opened(site.url + "/", locale="zh-CN")
-    ask(page)
+    page = asked(locale="zh-CN")
     assert page.locator(".notice").inner_text().split("\n")[-1].startswith(f"{chinese}故只引原文")
-    page = opened(site.url + "/")
-    ask(page)
+    page = asked()
     assert page.locator(".quotation").count() == 1
     assert page.locator(".notice").inner_text().split("\n")[-1] == (
         f"{english}so you see the passages themselves. Judge for yourself whether they answer the question."
@@ -155,11 +141,9 @@ def test_quotations_say_why_no_model_answered_in_one_sentence(site, opened, reas
      "Judge for yourself whether they answer the question."),
     ("zh-CN", "de", "最接近的原文\n\n未配置语言模型，故只引原文，不另作陈述；是否回答了问题，请自行判断。"),
 ])  # fmt: skip
-def test_what_is_said_of_an_answer_is_in_its_language(site, opened, locale, language, told):
+def test_what_is_said_of_an_answer_is_in_its_language(asked, locale, language, told):
     script = Script(SENTENCES).quotations("quoted", reason="no_model", language=language)
-    site.script = [("generation_complete", script)]
-    page = opened(site.url + "/", locale=locale)
-    ask(page)
+    page = asked(locale=locale, told=[("generation_complete", script)])
     assert page.locator(".notice").inner_text() == told
     opening = {"zh": "以下是该章各标题下或各段的第一句，一字未改。没有设置语言模型。"}.get(
         language, "These are first sentences. No model."
@@ -172,20 +156,17 @@ def test_what_is_said_of_an_answer_is_in_its_language(site, opened, locale, lang
     assert page.locator(".turn:last-of-type .notice strong").inner_text() == first
 
 
-def test_what_was_read_stays_where_the_model_fails(site, opened):
+def test_what_was_read_stays_where_the_model_fails(asked):
     told = Script(SENTENCES).events()
-    site.script = [*told[:3], ("error", ApiError("upstream_unavailable").body())]
-    page = opened(site.url + "/", width=390)
-    ask(page, done=False)
+    page = asked(done=False, width=390, told=[*told[:3], ("error", ApiError("upstream_unavailable").body())])
     page.wait_for_selector(".failure >> text=The language model could not be reached.")
     assert page.locator(".readings .hit").count() == 1
 
 
-def test_passages_that_are_only_the_closest_are_said_to_be_unsure(site, opened):
+def test_passages_that_are_only_the_closest_are_said_to_be_unsure(site, asked):
     absent = [{"term": "Rokhshan", "near": ["Roxana", "Rokshan"]}, {"term": "Nurhaci", "near": []}]
     site.script = [("generation_complete", Script(SENTENCES).quotations("closest", absent=absent, waiting=1204))]
-    page = opened(site.url + "/", width=390)
-    ask(page, "Who was Rokhshan?")
+    page = asked("Who was Rokhshan?", width=390)
     told = page.locator(".notice").inner_text()
     assert told.startswith("No passage clearly answers this; these come closest.")
     assert "Rokhshan does not occur in your library. Similar names that do: Roxana, Rokshan" in told
@@ -202,33 +183,27 @@ def test_passages_that_are_only_the_closest_are_said_to_be_unsure(site, opened):
     assert "> An Lushan" in waiting.value.path().read_text(encoding="utf-8")
 
 
-def test_what_was_not_found_says_so_and_how_far_the_library_is(site, opened):
+def test_what_was_not_found_says_so_and_how_far_the_library_is(asked):
     answer = Script(SENTENCES).quotations("not_found", absent=[{"term": "朱元璋", "near": ["朱全忠"]}], waiting=3)
-    site.script = [("generation_complete", answer)]
-    page = opened(site.url + "/", locale="zh-CN")
-    ask(page, "朱元璋是谁？")
+    page = asked("朱元璋是谁？", locale="zh-CN", told=[("generation_complete", answer)])
     told = page.locator(".notice").inner_text()
     assert "你的书库中没有朱元璋。相近的有：朱全忠" in told.replace("“", "").replace("”", "")
     assert "书库还在建立索引：尚有3段不能按意义检索。" in told
 
 
-def test_an_empty_library_is_not_taken_for_one_that_does_not_say(site, opened):
+def test_an_empty_library_is_not_taken_for_one_that_does_not_say(site, asked):
     site.sources = []
-    site.script = [("generation_complete", Script(SENTENCES).quotations("not_found"))]
-    page = opened(site.url + "/")
-    ask(page)
+    page = asked(told=[("generation_complete", Script(SENTENCES).quotations("not_found"))])
     page.wait_for_selector(".notice >> text=Your library is empty")
     assert page.locator(".notice a").get_attribute("href") == "#/library"
 
 
-def test_a_mistyped_source_is_named(site, opened):
+def test_a_mistyped_source_is_named(site, asked):
     message = "There is no source `tang.ebup` in this library. Did you mean `tang.epub`? `shiguan sources` lists them."
     site.refusal = ApiError("refused", message=message)
-    page = opened(site.url + "/")
-    ask(page, done=False)
+    page = asked(done=False)
     page.wait_for_selector(".failure >> text=Did you mean `tang.epub`?")
-    page = opened(site.url + "/", locale="zh-CN")
-    ask(page, done=False)
+    page = asked(done=False, locale="zh-CN")
     page.wait_for_selector(".failure >> text=书库中没有“tang.ebup”。是否指“tang.epub”？")
 
 
@@ -249,12 +224,10 @@ def test_what_is_printed_has_its_sources_with_their_words(site, opened):
     assert page.locator(".turn:last-of-type .sources").is_visible()
 
 
-def test_text_runs_as_its_language_does_and_the_frame_as_that_of_the_page(site, opened):
+def test_text_runs_as_its_language_does_and_the_frame_as_that_of_the_page(site, asked):
     site.passages = [passage(place, HEBREW, title="סיפורי הים", section=["פרק שלישי"]) for place in range(3)]
     site.sources = [source("ships.epub", "סיפורי הים")]
-    site.script = Script([HEBREW.split(". ", maxsplit=1)[0] + "."], quote=(0, 9)).events()
-    page = opened(site.url + "/")
-    ask(page, "מדוע ציווה הקברניט?")
+    page = asked("מדוע ציווה הקברניט?", told=Script([HEBREW.split(". ", maxsplit=1)[0] + "."], quote=(0, 9)).events())
     page.locator(".beside mark").wait_for()
 
     def runs(selector):
@@ -280,9 +253,8 @@ def test_text_runs_as_its_language_does_and_the_frame_as_that_of_the_page(site, 
     assert runs(".source") == "ltr"
 
 
-def test_numbers_stand_in_no_boxes_and_in_one_row(site, opened):
-    page = opened(site.url + "/", width=390)
-    ask(page)
+def test_numbers_stand_in_no_boxes_and_in_one_row(asked):
+    page = asked(width=390)
     page.evaluate("document.querySelectorAll('.more details').forEach((one) => { one.open = true })")
     page.fill(".lost textarea", "words")
     page.locator(".lost button").click()
@@ -299,7 +271,7 @@ ALLOWED = set("English Markdown Word HTML BibTeX RIS JSON EPUB DOCX JSONL PDF CS
 
 
 @pytest.mark.parametrize("status", ["answered", "quoted", "closest", "not_found"])
-def test_the_chinese_page_is_chinese_throughout(site, opened, status):
+def test_the_chinese_page_is_chinese_throughout(site, asked, status):
     site.passages = [
         passage(place, "安禄山反于范阳。", title="旧唐书", section=["卷二百上"], author="刘昫") for place in range(3)
     ]
@@ -330,9 +302,7 @@ def test_the_chinese_page_is_chinese_throughout(site, opened, status):
     for citation in citations:
         citation |= {"title": "旧唐书", "section": ["卷二百上"], "quote": "安禄山反"}
     told[-1][1]["metadata"] |= {"confidence": 0.3675, "model": "", "time_to_first_token_ms": 640}
-    site.script = told
-    page = opened(site.url + "/", locale="zh-CN")
-    ask(page, "安禄山何时反？")
+    page = asked("安禄山何时反？", locale="zh-CN", told=told)
     page.evaluate("document.querySelectorAll('.more details, .judge details').forEach((one) => { one.open = true })")
     page.fill(".lost textarea", "范阳")
     page.locator(".lost button").click()

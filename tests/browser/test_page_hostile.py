@@ -3,7 +3,7 @@
 import itertools
 
 import pytest
-from tests.doubles.page_site import Script, ask, passage, source
+from tests.doubles.page_site import Script, passage, source
 
 from shiguan.serving.error_replies import ApiError
 
@@ -63,7 +63,7 @@ def test_none_of_them_runs_as_the_name_of_a_book(site, opened, width):
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_none_of_them_runs_in_an_answer_or_a_passage(site, opened, width):
+def test_none_of_them_runs_in_an_answer_or_a_passage(site, asked, width):
     site.passages = [
         passage(number, f"{text}\n\n{text} | {text}", title=text, section=[text, text[:90]], author=text, language=text[:30],
                 blocks=[{"start": 0, "end": len(text), "kind": text[:20]}, {"start": len(text) + 2, "end": 2 * len(text) + 2, "kind": "table"}])
@@ -72,9 +72,7 @@ def test_none_of_them_runs_in_an_answer_or_a_passage(site, opened, width):
     for start in range(0, 300, 100):
         some = HOSTILE[start : start + 100]
         script = Script(some, verdicts=("supported", "<b>", "quoted\" onclick='x"), quote=(0, 12), warnings=some[:20])
-        site.script = script.events()
-        page = opened(site.url + "/", width=width)
-        ask(page, some[0][:1900])
+        page = asked(some[0][:1900], width=width, told=script.events())
         page.locator(".why summary").click()
         page.locator(".sentence").nth(3).evaluate("one => one.click()")
         page.wait_for_selector(".beside .passage")
@@ -85,7 +83,7 @@ def test_none_of_them_runs_in_an_answer_or_a_passage(site, opened, width):
         quiet(page)
 
 
-def test_none_of_them_runs_in_a_kept_answer_its_reasons_or_what_the_stream_tells(site, opened):
+def test_none_of_them_runs_in_a_kept_answer_its_reasons_or_what_the_stream_tells(site, opened, asked):
     answer = Script(HOSTILE[:40], warnings=HOSTILE[40:60]).answer()
     answer |= {"query": HOSTILE[60], "mode": HOSTILE[61]}
     answer["metadata"] |= {
@@ -109,17 +107,14 @@ def test_none_of_them_runs_in_a_kept_answer_its_reasons_or_what_the_stream_tells
         *(("draft_rejected", {"attempt": 1, "verdicts": {HOSTILE[118]: 1}, "feedback": text, "queries": [text]}) for text in HOSTILE[119:140]),
         ("generation_complete", answer),
     ]  # fmt: skip
-    site.script = told
-    page = opened(site.url + "/")
-    ask(page)
+    page = asked(told=told)
     page.locator(".why summary").click()
     quiet(page)
 
 
-def test_none_of_them_runs_in_an_error(site, opened):
+def test_none_of_them_runs_in_an_error(site, asked):
     for text in HOSTILE[::30]:
         site.script = [("error", ApiError("internal", message=text, next_step=text, stage=text[:40]).body())]
-        page = opened(site.url + "/")
-        ask(page, done=False)
+        page = asked(done=False)
         page.wait_for_selector("[role=alert], .failure, .failed")
         quiet(page)

@@ -4,7 +4,7 @@ import pytest
 from haystack import Document
 from haystack.dataclasses import ChatMessage
 from tests.browser.test_page_hostile import HOSTILE, quiet
-from tests.doubles.page_site import WAIT, Script, ask
+from tests.doubles.page_site import WAIT, Script
 
 from shiguan.answer.citation_extractor import CitationExtractor
 from shiguan.claims.answer_check import AnswerCheck
@@ -67,10 +67,8 @@ def shape(page):
     )
 
 
-def test_eight_kinds_of_markdown_are_elements_around_whole_sentences(site, opened):
-    site.script = told(MARKDOWN)
-    page = opened(site.url + "/")
-    ask(page, done=False)
+def test_eight_kinds_of_markdown_are_elements_around_whole_sentences(asked):
+    page = asked(done=False, told=told(MARKDOWN))
     page.wait_for_selector(".more")
     assert shape(page) == (
         "<h3>Zhang Xun</h3>"
@@ -86,11 +84,9 @@ def test_eight_kinds_of_markdown_are_elements_around_whole_sentences(site, opene
     assert page.locator(":is(em, strong, code) :is(.sentence, button, sup)").count() == 0
 
 
-def test_it_has_the_same_form_while_it_is_written(site, opened):
+def test_it_has_the_same_form_while_it_is_written(site, asked):
     *events, complete = told(MARKDOWN)
-    site.script = [*events, (WAIT, None), complete]
-    page = opened(site.url + "/")
-    ask(page, done=False)
+    page = asked(done=False, told=[*events, (WAIT, None), complete])
     page.locator(".sentence >> text=2*3").last.wait_for()
     written = shape(page)
     site.go.set()
@@ -99,12 +95,10 @@ def test_it_has_the_same_form_while_it_is_written(site, opened):
     assert written.replace(" <", "<").replace("<p></p>", "") == shape(page).replace(" <", "<")
 
 
-def test_nothing_hostile_runs_in_any_of_them(site, opened):
+def test_nothing_hostile_runs_in_any_of_them(asked):
     kinds = ("# {}", "- {}", "1. {}", "> {}", "| {} | x |\n|---|---|\n| {} | y |", "```\n{}\n```", "*{}* **{}** `{}`")
     text = "\n\n".join(kinds[number % len(kinds)].replace("{}", one) for number, one in enumerate(HOSTILE[::4]))
     answer = Script([]).answer() | {"answer": text + "\n\n" + "> " * 2000 + "- " * 2000 + "*" * 2000 + "|" * 2000}
-    site.script = [("generation_complete", answer)]
-    page = opened(site.url + "/", width=390)
-    ask(page, done=False)
+    page = asked(done=False, width=390, told=[("generation_complete", answer)])
     page.wait_for_selector(".more")
     quiet(page)
