@@ -62,7 +62,7 @@ def check_tenant(principal: Principal, tenant_id: str | None) -> None:
 _FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
 
 
-def check_local_request(scope: Scope, origins: Sequence[str] = ()) -> None:
+def check_local_request(scope: Scope, origins: Sequence[str]) -> None:
     """Refuse a request from elsewhere, or one that a web page may have sent, by DNS rebinding or with a form."""
     headers = Headers(scope=scope)
     if not is_loopback((scope.get("client") or ("",))[0]) or not is_loopback((scope.get("server") or ("",))[0]):
@@ -182,10 +182,10 @@ _LONGEST_KEY = 512
 class Authentication:
     """ASGI middleware: refuses requests without a valid key or, if there are no keys, from any other machine."""
 
-    def __init__(self, app: ASGIApp, *, keys: KeyRing, origins: Sequence[str] = ()) -> None:
+    def __init__(self, app: ASGIApp, *, keys: KeyRing, origins: Sequence[str]) -> None:
         self.app = app
         self.keys = keys
-        self.origins = tuple(origins)
+        self.origins = origins
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or is_open(scope["path"]):

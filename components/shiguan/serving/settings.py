@@ -2,7 +2,6 @@
 
 import os
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -68,10 +67,9 @@ class ServingSettings(BaseModel, frozen=True, extra="forbid"):
     )
 
     @classmethod
-    def from_environment(cls, environment: Mapping[str, str] | None = None) -> Self:
+    def from_environment(cls) -> Self:
         """Read the settings; an empty variable counts as unset."""
-        environment = os.environ if environment is None else environment
-        texts = {name: environment.get(_variable(name), "").strip() for name in cls.model_fields}
+        texts = {name: os.environ.get(_variable(name), "").strip() for name in cls.model_fields}
         try:
             return cls.model_validate({name: text for name, text in texts.items() if text})
         except ValidationError as error:

@@ -24,10 +24,10 @@ def test_every_setting_stands_in_the_example_file_with_its_words():
             assert f"# {variable}={shown}" in example, variable
 
 
-def test_variables_are_read_and_an_empty_one_is_none():
-    settings = ServingSettings.from_environment(
-        {"SHIGUAN_MAX_IN_FLIGHT": "7", "SHIGUAN_DATA_DIR": "/srv/x", "SHIGUAN_REQUEST_TIMEOUT": "", "OTHER": "1"}
-    )
+def test_variables_are_read_and_an_empty_one_is_none(monkeypatch):
+    for name, value in (("MAX_IN_FLIGHT", "7"), ("DATA_DIR", "/srv/x"), ("REQUEST_TIMEOUT", ""), ("OTHER", "1")):
+        monkeypatch.setenv(f"SHIGUAN_{name}", value)
+    settings = ServingSettings.from_environment()
     assert settings.max_in_flight == 7
     assert settings.keys_path == Path("/srv/x/keys.json")
     assert settings.request_timeout == 60
@@ -49,9 +49,10 @@ def test_variables_are_read_and_an_empty_one_is_none():
         )
     ),
 ])  # fmt: skip
-def test_a_value_that_cannot_be_is_refused_with_what_was_expected(variable, value, expected):
+def test_a_value_that_cannot_be_is_refused_with_what_was_expected(monkeypatch, variable, value, expected):
+    monkeypatch.setenv(variable, value)
     with pytest.raises(ConfigurationError) as raised:
-        ServingSettings.from_environment({variable: value})
+        ServingSettings.from_environment()
     assert variable in str(raised.value)
     assert expected in str(raised.value)
 
@@ -60,9 +61,9 @@ def test_a_value_that_cannot_be_is_refused_with_what_was_expected(variable, valu
     "origin",
     ["https://app.example.org", "http://localhost:3000", "http://127.0.0.1:443", "http://[::1]:8080", "https://a:8443"],
 )
-def test_an_origin_that_a_browser_can_send_is_taken(origin):
-    settings = ServingSettings.from_environment({"SHIGUAN_CORS_ORIGINS": f" {origin} , https://b.example.org,"})
-    assert settings.cors_origins == (origin, "https://b.example.org")
+def test_an_origin_that_a_browser_can_send_is_taken(monkeypatch, origin):
+    monkeypatch.setenv("SHIGUAN_CORS_ORIGINS", f" {origin} , https://b.example.org,")
+    assert ServingSettings.from_environment().cors_origins == (origin, "https://b.example.org")
 
 
 def test_an_address_of_the_model_is_taken_and_refused_if_it_is_none(monkeypatch):
