@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests.doubles.asgi_caller import AsgiCall
 
+from shiguan.engine.library import Library
 from shiguan.errors import ConfigurationError
 from shiguan.haystack_compat import AsyncPipeline
 from shiguan.serving import service
@@ -59,7 +60,7 @@ class EngineWithoutModels:
     modes = MODES
 
     def __init__(self, settings):
-        self.settings = settings
+        self.settings, self.library = settings, Library(data_dir=settings.data_dir)
         self.long_work = LongWork(settings.request_timeout)
 
     def runner(self, mode):

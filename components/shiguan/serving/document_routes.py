@@ -13,7 +13,7 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
 
-from shiguan.engine.library import MOST_NEIGHBOURS, SUFFIXES, Library, shown_passage
+from shiguan.engine.library import MOST_NEIGHBOURS, SUFFIXES, shown_passage
 from shiguan.engine.timeline import SEARCH, matched
 from shiguan.engine.timeline import timeline as list_times
 from shiguan.serving.authentication import Reader, Writer, check_tenant
@@ -30,13 +30,7 @@ async def _current_jobs(request: Request) -> Any:
     return request.app.state.ingest_jobs
 
 
-async def _current_library(request: Request) -> Any:
-    return request.app.state.ingest_jobs.library
-
-
 Jobs = Annotated[IngestJobs, Depends(_current_jobs)]
-CurrentLibrary = Annotated[Library, Depends(_current_library)]
-"""Parameters of routes: the uploads, and the library."""
 
 
 async def _audit(principal: Principal, action: str, **details: Any) -> None:
@@ -89,9 +83,9 @@ async def job(jobs: Jobs, job_id: str, principal: Reader) -> dict[str, Any]:
 
 
 @router.get("/documents", tags=["documents"])
-async def documents(library: CurrentLibrary, principal: Reader) -> dict[str, Any]:
+async def documents(principal: Reader) -> dict[str, Any]:
     """List the tenant's sources."""
-    sources = await asyncio.to_thread(library.sources, tenant_id=principal.tenant_id)
+    sources = await asyncio.to_thread(current_engine().library.sources, tenant_id=principal.tenant_id)
     return {"sources": sources}
 
 
@@ -145,7 +139,6 @@ def _none(what: str, named: str = "GET /api/v1/documents lists the sources.") ->
 
 @router.get("/library/passages/{passage_id}", tags=["library"], summary="Read a passage in its context")
 async def passage(
-    library: CurrentLibrary,
     passage_id: str,
     reader: Reader,
     neighbours: Annotated[int, Query(ge=0, le=MOST_NEIGHBOURS, description="Passages before it and after it.")] = 0,
@@ -155,7 +148,7 @@ async def passage(
 
     Offsets, those of `blocks` and of citations, count code points of `text`.
     """
-    tenant = reader.tenant_id
+    tenant, library = reader.tenant_id, current_engine().library
     found = await asyncio.to_thread(library.passage, passage_id, tenant_id=tenant, neighbours=neighbours)
     if found is None:
         raise _none("passage")
@@ -163,9 +156,9 @@ async def passage(
 
 
 @router.get("/library/contents", tags=["library"], summary="Read the contents of a source")
-async def contents(library: CurrentLibrary, source: Source, reader: Reader) -> dict[str, Any]:
+async def contents(source: Source, reader: Reader) -> dict[str, Any]:
     """List the works in a source, each with its sections in order and the positions of their passages."""
-    works = await asyncio.to_thread(library.contents, source, tenant_id=reader.tenant_id)
+    works = await asyncio.to_thread(current_engine().library.contents, source, tenant_id=reader.tenant_id)
     if not works:
         raise _none("source")
     return {"source": source, "works": works}
@@ -173,7 +166,6 @@ async def contents(library: CurrentLibrary, source: Source, reader: Reader) -> d
 
 @router.get("/library/passages", tags=["library"], summary="Read a stretch of a work")
 async def passages(
-    library: CurrentLibrary,
     source_id: Annotated[str, Query(max_length=500, description="A work, as /contents names it.")],
     reader: Reader,
     first: Annotated[int, Query(ge=0, le=2**31, description="Position of the first passage.")] = 0,
@@ -181,6 +173,7 @@ async def passages(
 ) -> dict[str, Any]:
     """Return up to 200 passages from `first` to `last`, in order; `next` is where the rest begins, null at the end."""
     end = min(first + _MOST_PASSAGES - 1, 2**31 if last is None else last)
+    library = current_engine().library
     found = await asyncio.to_thread(library.passages, source_id, tenant_id=reader.tenant_id, first=first, last=end)
     more = len(found) == _MOST_PASSAGES and end != last
     return {"source_id": source_id, "passages": found, "next": end + 1 if more else None}
@@ -188,7 +181,6 @@ async def passages(
 
 @router.get("/library/timeline", tags=["library"], summary="Read what the library says by year")
 async def timeline(
-    library: CurrentLibrary,
     reader: Reader,
     query: Annotated[Question | None, Query(description="Only what is found by these words.")] = None,
     when: Annotated[str | None, Query(max_length=100, description="Years, such as `755..763`.")] = None,
@@ -200,14 +192,14 @@ async def timeline(
     `as` is what the source calls the time, `western` its conversion, `from` and `to` are years as astronomers count
     them: 0 is 1 BC. `how` is `written` in the passage, or `carried` over from the text before it.
     """
-    children = None
+    engine, children = current_engine(), None
     if query:
         options = {"when": when, "sources": source}
-        found, _ = await current_engine().search(query, reader.tenant_id, **SEARCH, **options)
+        found, _ = await engine.search(query, reader.tenant_id, **SEARCH, **options)
         children = matched(query, found)
     known: dict[str, Any] = {"when": when, "sources": source, "children": children}
-    work = partial(list_times, library, tenant_id=reader.tenant_id, **known)
-    return await current_engine().long_work.run(reader.tenant_id, "timeline", work)
+    work = partial(list_times, engine.library, tenant_id=reader.tenant_id, **known)
+    return await engine.long_work.run(reader.tenant_id, "timeline", work)
 
 
 @router.get("/library/search", tags=["library"], summary="Find passages")

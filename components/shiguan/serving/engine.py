@@ -17,6 +17,7 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_v
 from shiguan.claims.answer_check import AnswerCheck
 from shiguan.engine.answer_stream import AnswerEvent
 from shiguan.engine.conversations import ConversationKeeper
+from shiguan.engine.library import Library
 from shiguan.engine.loading import first_mode, list_modes
 from shiguan.engine.mode_pipeline import MAX_QUESTION, bounded, checked_question
 from shiguan.engine.options import AskOptions
@@ -174,13 +175,13 @@ _LEAST = 0.05
 
 
 class Engine:
-    """All modes of a deployment; the tenant is an argument of every call and is never read from a request's body."""
+    """The library and all modes of a deployment; the tenant is an argument of every call, never read from a body."""
 
     def __init__(self, settings: ServingSettings, *, modes: Sequence[str] | None = None) -> None:
         self.settings = settings
         self.deployment = settings.deployment
-        # An unknown deployment is refused when its first mode is loaded.
-        self.modes = tuple(list_modes().get(self.deployment, ["simple"]) if modes is None else modes)
+        self.library = Library(self.deployment, data_dir=settings.data_dir)
+        self.modes = tuple(list_modes()[self.deployment] if modes is None else modes)
         keep = ReceiptFolder(settings).keep if settings.receipt_days else None
         self.conversations: ConversationKeeper | None = None  # of the first mode that has one, for all
         self.long_work = LongWork(settings.request_timeout)

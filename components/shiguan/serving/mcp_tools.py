@@ -12,7 +12,7 @@ from mcp_types import ToolAnnotations
 from pydantic import Field
 
 from shiguan import __version__
-from shiguan.engine.library import MOST_NEIGHBOURS, Library, shown_passage
+from shiguan.engine.library import MOST_NEIGHBOURS, shown_passage
 from shiguan.errors import RefusedError, ShiguanError
 from shiguan.serving.engine import Engine, Question, read_request
 from shiguan.serving.error_replies import ApiError
@@ -48,7 +48,6 @@ def words_of(error: Exception) -> str:
 
 def tool_server(
     engine: Engine,
-    library: Library,
     *,
     tenant: Callable[[], str],
     words_of: Callable[[Exception], str] = words_of,
@@ -110,7 +109,7 @@ def tool_server(
         neighbours: Neighbours = 1,
     ) -> dict[str, Any]:
         """Read a passage with its neighbours in the same source."""
-        read, tenant_id = library.passage, tenant()
+        read, tenant_id = engine.library.passage, tenant()
         found = await asyncio.to_thread(read, id, tenant_id=tenant_id, neighbours=neighbours)
         if found is None:
             raise RefusedError(
@@ -123,6 +122,6 @@ def tool_server(
     @reporting
     async def list_sources() -> dict[str, Any]:
         """List the sources of the library and how far each is indexed."""
-        return {"sources": await asyncio.to_thread(library.sources, tenant_id=tenant())}
+        return {"sources": await asyncio.to_thread(engine.library.sources, tenant_id=tenant())}
 
     return server

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request
-from fastapi.openapi.utils import get_openapi
 from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 
@@ -46,8 +45,7 @@ def describe(app: FastAPI) -> None:
 
     def schema() -> dict[str, Any]:
         if app.openapi_schema is None:
-            routes = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
-            app.openapi_schema = _described(routes, table)
+            app.openapi_schema = _described(FastAPI.openapi(app), table)
         return app.openapi_schema
 
     app.openapi = schema  # type: ignore[method-assign]

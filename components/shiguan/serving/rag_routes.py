@@ -13,7 +13,6 @@ from shiguan.engine.answer_stream import EVENTS, AnswerEvent
 from shiguan.engine.why import ExpectedPassages, TracedMode, attribute
 from shiguan.serving.authentication import Reader, check_tenant
 from shiguan.serving.current_request import current_request
-from shiguan.serving.document_routes import CurrentLibrary
 from shiguan.serving.engine import AnswerRequest, BatchRequest, Question, current_engine
 from shiguan.serving.error_replies import check_query, counted
 from shiguan.serving.event_stream import EventStreamResponse, ServerEvent
@@ -87,11 +86,11 @@ class Expectation(BaseModel, extra="forbid"):
 
 
 @router.post("/api/v1/why", summary="Say where an expected passage was lost")
-async def why(body: Expectation, library: CurrentLibrary, asker: Reader) -> dict[str, Any]:
+async def why(body: Expectation, asker: Reader) -> dict[str, Any]:
     """Ask the question again and name the stage that lost the passage, with its rank at each."""
     engine, tenant_id = current_engine(), asker.tenant_id
     mode = TracedMode(engine.runner(body.mode))
-    find = partial(ExpectedPassages(library.stores, tenant_id).find, body.expected)
+    find = partial(ExpectedPassages(engine.library.stores, tenant_id).find, body.expected)
     expected = await engine.long_work.run(tenant_id, "why", find)
     trace = await mode.ask_async(body.query, tenant_id=tenant_id, limits=engine.limits())
     found = await engine.long_work.run(tenant_id, "why", partial(attribute, trace, expected))

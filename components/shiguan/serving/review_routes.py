@@ -17,7 +17,6 @@ from shiguan.engine.places import locate
 from shiguan.engine.receipts import Receipt, replay
 from shiguan.errors import RefusedError
 from shiguan.serving.authentication import Reader, Writer
-from shiguan.serving.document_routes import CurrentLibrary
 from shiguan.serving.engine import ReceiptFolder, current_engine
 from shiguan.serving.error_replies import ApiError, check_query
 from shiguan.text.works import plain_line
@@ -122,13 +121,14 @@ KeptReceipt = Annotated[Receipt, Depends(kept_receipt)]
 
 
 @router.get("/receipts/{receipt_id}", tags=["receipts"])
-async def receipt(found: KeptReceipt, library: CurrentLibrary, asker: Reader) -> dict[str, Any]:
+async def receipt(found: KeptReceipt, asker: Reader) -> dict[str, Any]:
     """
     Give the receipt with the id in an answer's `metadata.receipt`.
 
     `stale` says whether a source no longer has the words that the answer cites.
     """
-    states = await asyncio.to_thread(replay, found, library.stores["parents"], tenant_id=asker.tenant_id)
+    parents = current_engine().library.stores["parents"]
+    states = await asyncio.to_thread(replay, found, parents, tenant_id=asker.tenant_id)
     return {"receipt": found.model_dump(mode="json"), "stale": "gone" in states}
 
 
@@ -138,13 +138,13 @@ async def receipt(found: KeptReceipt, library: CurrentLibrary, asker: Reader) ->
     response_class=Response,
     responses={200: {"content": {kind: {} for kind, _ in FORMS.values()}}},
 )
-async def export_notes(found: KeptReceipt, library: CurrentLibrary, asker: Reader, form: Form = "markdown") -> Response:
+async def export_notes(found: KeptReceipt, asker: Reader, form: Form = "markdown") -> Response:
     """Return an answer with its sources as a file for a bibliography or a word processor."""
     engine = current_engine()
 
     def write() -> bytes:
         own = read_sources(engine.settings.folder / "sources.yml", asker.tenant_id)
-        return export_answer(found, library.stores["parents"], form, own=own)
+        return export_answer(found, engine.library.stores["parents"], form, own=own)
 
     kind, ending = FORMS[form]
     name = f"attachment; filename=shiguan-{found.id[:8]}.{ending}"
@@ -153,10 +153,11 @@ async def export_notes(found: KeptReceipt, library: CurrentLibrary, asker: Reade
 
 
 @router.get("/receipts/{receipt_id}/places", tags=["receipts"])
-async def places(found: KeptReceipt, library: CurrentLibrary, asker: Reader) -> dict[str, Any]:
+async def places(found: KeptReceipt, asker: Reader) -> dict[str, Any]:
     """Find the places that an answer cites again in the sources as they are now: see `shiguan locate`."""
-    find = partial(locate, found, partial(library.text, tenant_id=asker.tenant_id))
-    return {"places": await current_engine().long_work.run(asker.tenant_id, "places", find)}
+    engine = current_engine()
+    find = partial(locate, found, partial(engine.library.text, tenant_id=asker.tenant_id))
+    return {"places": await engine.long_work.run(asker.tenant_id, "places", find)}
 
 
 class Judgement(BaseModel, extra="forbid"):

@@ -60,10 +60,9 @@ class Service:
         self.keys = KeyRing(settings)
         self.admission = Admission(settings)
         self.readiness = status_routes.Readiness()
-        self.library = Library(settings.deployment, data_dir=settings.data_dir)
-        check_stores(self.library)
-        self.jobs = IngestJobs(self.library, settings.folder / "uploads")
         self.engine = Engine(settings)
+        check_stores(self.engine.library)
+        self.jobs = IngestJobs(self.engine.library, settings.folder / "uploads")
         # Only the extra `transformers` installs it, and then Haystack has imported it.
         torch = sys.modules.get("torch")
         if torch is not None and "OMP_NUM_THREADS" not in os.environ:
@@ -94,7 +93,7 @@ class Service:
             if find_spec("mcp") is None:  # the extra of that name
                 app.router.routes.append(Route("/mcp", _refuse_mcp, methods=["POST"]))
             else:
-                route = _mcp_route(self.engine, self.library)
+                route = _mcp_route(self.engine)
                 app.router.routes.append(await stack.enter_async_context(route))
             wrapped.router.dependencies.append(Depends(check_names))
             # Hayhooks deploys its wrappers when it starts. Its routes for deploying, undeploying and drawing are left
@@ -106,7 +105,7 @@ class Service:
             stack.push_async_callback(asyncio.to_thread, self.jobs.stop)
             self.readiness.checks = {
                 "keys": self.keys.check,
-                "stores": partial(check_stores, self.library),
+                "stores": partial(check_stores, self.engine.library),
                 # They are loaded and warmed up here.
                 "models": bool,
                 "pipelines": bool,
@@ -149,7 +148,7 @@ async def _refuse_mcp(_: Request) -> Response:
 
 
 @contextlib.asynccontextmanager
-async def _mcp_route(engine: Engine, library: Library) -> AsyncIterator[Route]:
+async def _mcp_route(engine: Engine) -> AsyncIterator[Route]:
     """Provide the route while its tools can be called; a call is a request like any other."""
     from mcp.server.streamable_http_manager import StreamableHTTPASGIApp  # noqa: PLC0415  # an extra
     from mcp.server.transport_security import TransportSecuritySettings  # noqa: PLC0415
@@ -158,7 +157,6 @@ async def _mcp_route(engine: Engine, library: Library) -> AsyncIterator[Route]:
 
     server = tool_server(
         engine,
-        library,
         tenant=lambda: current_principal().tenant_id,
         words_of=lambda error: words_of(counted(error)),
     )

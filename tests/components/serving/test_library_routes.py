@@ -2,7 +2,6 @@
 
 import json
 from contextlib import closing
-from types import SimpleNamespace
 from urllib.parse import urlencode
 
 import pytest
@@ -41,19 +40,19 @@ def settings(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def library(settings):
-    return Library(data_dir=settings.data_dir)
+    """That of the engine in use."""
+    with closing(Engine(settings, modes=["simple"])) as engine, in_use(engine):
+        yield engine.library
 
 
 @pytest.fixture
 def server(settings, library):
-    routers = (page_routes.router, library_router, rag_routes.router, verify_router)
-    served = Served(settings, *routers, ingest_jobs=SimpleNamespace(library=library))
+    served = Served(settings, page_routes.router, library_router, rag_routes.router, verify_router)
 
     async def call(path, *, who=TENANT, body=None, **query):
         return await served(f"{path}?{urlencode(query, doseq=True)}" if query else path, body, who=who)
 
-    with closing(Engine(settings, modes=["simple"])) as engine, in_use(engine):
-        yield call
+    return call
 
 
 async def read(server, path, **more):
@@ -181,13 +180,13 @@ _PART = 'Content-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nte
     ("multipart/mixed; boundary=x", "--x--", "send the file as multipart/form-data"),
 ])  # fmt: skip
 async def test_a_form_that_cannot_be_read_is_refused_in_the_same_words_on_both_routes(settings, path, kind, body, told):
-    served = Served(settings, library_router, verify_router, ingest_jobs=SimpleNamespace())
+    served = Served(settings, library_router, verify_router, ingest_jobs=None)
     call = await served(path, body.encode(), who=TENANT, role="write", **{"content-type": kind})
     assert (call.status, told in call.error["message"]) == (422, True)
 
 
 @pytest.mark.parametrize(("name", "told"), [("a.txt", "a.txt"), ("a\u202e\x9b2J.txt", "a.txt"), ("\u202e", "the file")])
-@pytest.mark.usefixtures("server")
+@pytest.mark.usefixtures("library")
 async def test_a_file_that_cannot_be_checked_is_named_without_what_does_not_show(settings, name, told):
     part = f'Content-Disposition: form-data; name="file"; filename="{name}"'
     body = b"".join((f"--x\r\n{part}\r\n\r\n".encode(), bytes(range(256)), b"\r\n--x--\r\n"))
@@ -202,10 +201,11 @@ async def test_a_file_that_cannot_be_checked_is_named_without_what_does_not_show
     ("/api/v1/library/search", "POST", 405, "GET"), ("/", "DELETE", 405, "GET, HEAD"),
     ("/api/v1/nothing", "PUT", 404, None), ("/api/v1/documents", "GET", 200, None),
 ])  # fmt: skip
+@pytest.mark.usefixtures("library")
 async def test_a_method_that_an_address_does_not_take_is_refused_with_those_that_it_takes(
-    settings, library, path, method, status, allowed
+    settings, path, method, status, allowed
 ):
-    served = Served(settings, page_routes.router, library_router, ingest_jobs=SimpleNamespace(library=library))
+    served = Served(settings, page_routes.router, library_router, ingest_jobs=None)
     call = await served(path, who=TENANT, role="write", method=method)
     assert (call.status, call.headers.get("allow")) == (status, allowed)
 

@@ -35,8 +35,8 @@ class Shelf:
 class Modes:
     """An engine that repeats what it is asked."""
 
-    def __init__(self, modes):
-        self.modes = modes
+    def __init__(self, modes, library):
+        self.modes, self.library = modes, library
 
     async def ask(self, request, tenant_id):
         given = f"{request.query} {request.mode} {request.conversation_id} {tenant_id}"
@@ -51,7 +51,7 @@ class Modes:
 
 
 def tools(shelf=None, modes=("advanced", "simple")):
-    return tool_server(Modes(modes), shelf or Shelf(), tenant=lambda: "t")
+    return tool_server(Modes(modes, shelf or Shelf()), tenant=lambda: "t")
 
 
 async def call(server, name, **arguments):

@@ -7,7 +7,6 @@ import sqlite3
 import time
 from contextlib import closing
 from functools import partial
-from types import SimpleNamespace
 
 import pytest
 from pydantic import ValidationError
@@ -144,9 +143,8 @@ def test_a_process_that_is_killed_while_it_writes_leaves_whole_receipts_only(tmp
 def served(tmp_path):
     """The settings of a library of the tenants `a` and `b`, and the route behind the real gate."""
     settings = ServingSettings(data_dir=small_library(tmp_path))
-    jobs = SimpleNamespace(library=Library(data_dir=settings.data_dir))
     with in_use(Engine(settings, modes=[])):
-        yield settings, Served(settings, router, ingest_jobs=jobs)
+        yield settings, Served(settings, router)
     close_all_shards()
 
 
