@@ -182,7 +182,7 @@ class Engine:
         self.deployment = settings.deployment
         self.library = Library(self.deployment, data_dir=settings.data_dir)
         self.modes = tuple(list_modes()[self.deployment] if modes is None else modes)
-        keep = ReceiptFolder(settings).keep if settings.receipt_days else None
+        self.receipts = ReceiptFolder(settings)
         self.conversations: ConversationKeeper | None = None  # of the first mode that has one, for all
         self.long_work = LongWork(settings.request_timeout)
         self._runners: dict[str, Runner] = {}
@@ -191,7 +191,7 @@ class Engine:
                 self.deployment,
                 mode,
                 data_dir=settings.data_dir,
-                keep_receipt=keep,
+                keep_receipt=self.receipts.keep if settings.receipt_days else None,
                 keep_prompts=settings.receipt_prompts == "on",
                 conversations=self.conversations,
             )

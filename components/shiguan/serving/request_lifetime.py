@@ -253,18 +253,18 @@ class RequestLifetime:
         task = asyncio.create_task(work)
         # What work raises that was cut off has no reader.
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
-        timer = asyncio.get_running_loop().call_later(seconds, end, "timeout")
         watch = asyncio.create_task(body.watch(lambda: end("disconnect")))
         self.admission.ends.add(end)
         try:
             first: set[asyncio.Future[Any]] = {task, ended}
-            await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(first, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
             if task.done() or reply.complete:
                 await asyncio.wait({task})
                 error = None if task.cancelled() else task.exception()
                 if not isinstance(error, ClientDisconnect):  # an upload notices it before `ended` does
                     return error
-            reason = ended.result() if ended.done() else "disconnect"
+                end("disconnect")
+            reason = ended.result() if ended.done() else "timeout"
             telemetry.CANCELLED.labels(reason).inc()
             task.cancel(reason)
             await asyncio.wait({task}, timeout=_CANCEL_SECONDS)
@@ -272,7 +272,6 @@ class RequestLifetime:
         finally:
             reply.closed = True
             self.admission.ends.discard(end)
-            timer.cancel()
             watch.cancel()
             task.cancel()  # where the server itself cancels this request, its work must not outlive it
             with contextlib.suppress(asyncio.CancelledError):

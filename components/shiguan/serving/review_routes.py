@@ -17,7 +17,7 @@ from shiguan.engine.places import locate
 from shiguan.engine.receipts import Receipt, replay
 from shiguan.errors import RefusedError
 from shiguan.serving.authentication import Reader, Writer
-from shiguan.serving.engine import ReceiptFolder, current_engine
+from shiguan.serving.engine import current_engine
 from shiguan.serving.error_replies import ApiError, check_query
 from shiguan.text.works import plain_line
 
@@ -109,10 +109,10 @@ async def delete(conversation_id: str, asker: Writer) -> dict[str, Any]:
 
 async def kept_receipt(receipt_id: str, asker: Reader) -> Receipt:
     """Find a receipt of the caller's tenant; any other is the same 404."""
-    settings = current_engine().settings
-    found = await asyncio.to_thread(ReceiptFolder(settings).find, asker.tenant_id, receipt_id)
+    engine = current_engine()
+    found = await asyncio.to_thread(engine.receipts.find, asker.tenant_id, receipt_id)
     if found is None:
-        days = f"The server keeps receipts for {settings.receipt_days} days."
+        days = f"The server keeps receipts for {engine.settings.receipt_days} days."
         raise ApiError("not_found", message="There is no such receipt.", next_step=f"Check the id. {days}")
     return found
 
