@@ -28,8 +28,8 @@ from shiguan.text.terminal import one_line
 
 logger = logging.getLogger(__name__)
 
-MOST_STEPS, MOST_TOOL_CALLS = 6, 4
-"""Limits of a question: calls of the model with tools, and calls of tools; then one more call of the model without."""
+MOST_TOOL_CALLS = 4
+"""How many calls of tools a question may take; then the model is called once more, without them."""
 
 _WAITS, _ATTEMPT_SECONDS = (1.0, 2.0, 4.0), 10.0
 _TOOLBOX = "<tools></tools>"
@@ -42,9 +42,9 @@ class ToolAgent(Serializable):
 
     It stands between the prompt and the claim check. The model answers or calls tools; the calls of one reply run side
     by side. What they find continues the numbers of the context, is cut at 1,500 tokens, and is made harmless and
-    checked like every passage: a passage of a tool has `meta.origin` `tool` and the record's address. After 6 calls of
-    the model or 4 of tools it is asked once more without tools. Models that cannot call tools write the call as JSON,
-    and endpoints that refuse tools are asked without them.
+    checked like every passage: a passage of a tool has `meta.origin` `tool` and the record's address. After 4 calls of
+    tools the model is asked once more without them. Models that cannot call tools write the call as JSON, and endpoints
+    that refuse tools are asked without them.
 
     A tool that fails for good is not offered again for this question; docs/agent.md has a table of failures. Without a
     passage there is never an answer, but a friendly sentence with the status `refused`, or the not-found sentence.
@@ -211,11 +211,10 @@ class _Research:
 
     async def _ask_until_answered(self) -> ChatMessage | None:
         """Return the answer, empty if the model gave none; None if no model could be called."""
-        asked = made = 0
+        asked = 0
         while True:
-            last = asked == MOST_STEPS or made >= MOST_TOOL_CALLS or not self.offered
             # After a call of a tool one more call is needed for the answer.
-            last = last or not budget_allows(calls=2)
+            last = len(self.steps) >= MOST_TOOL_CALLS or not self.offered or not budget_allows(calls=2)
             if last and asked:
                 self.messages.append(ChatMessage.from_user(sentence("answer_now", self.language)))
             reply = await self._ask([] if last else list(self.offered.values()), first=not asked)
@@ -231,12 +230,8 @@ class _Research:
                 # The text alone, with the marks of the prompt that began the conversation.
                 text, self.unanswered = ("", "unfinished") if step.calls else (step.text, "failed")
                 return ChatMessage.from_assistant(text, meta={**reply.meta, **self.marks})
-            observations = await self._observe(step.calls, MOST_TOOL_CALLS - made)
-            made += sum(seen.outcome != "too_many" for seen in observations)
-            self.messages += [
-                step.message,
-                *(seen.message(self.language, in_text=step.in_text) for seen in observations),
-            ]
+            observations = await self._observe(step.calls)
+            self.messages += [step.message, *(one.message(self.language, in_text=step.in_text) for one in observations)]
 
     async def _ask(self, offered: list[Tool], *, first: bool) -> ChatMessage | None:
         native = {"tools": offered} if offered and self.native else {}
@@ -252,8 +247,9 @@ class _Research:
         self.warnings += outputs.get("warnings") or []
         return next(iter(outputs["replies"]), None)
 
-    async def _observe(self, calls: Sequence[ToolCall], left: int) -> list[Observation]:
+    async def _observe(self, calls: Sequence[ToolCall]) -> list[Observation]:
         """Run the calls of one reply side by side, and number what they found in order."""
+        left = MOST_TOOL_CALLS - len(self.steps)
         for place, call in enumerate(calls[:left]):
             arguments = json.dumps(call.arguments, ensure_ascii=False)
             delta = ToolCallDelta(index=place, tool_name=call.tool_name, arguments=arguments)
