@@ -87,11 +87,7 @@ class Library:
         reading, pipeline = load_ingest(self.deployment, data_dir=self.data_dir)
         conversion = Conversion(reading)
         inputs, outputs = pipeline.metadata["inputs"], pipeline.metadata["outputs"]
-        stages = {
-            name
-            for name, sockets in pipeline.outputs(include_components_with_connected_outputs=True).items()
-            if {"warnings", "skipped"} & sockets.keys()
-        } | {target.split(".")[0] for target in outputs.values()}
+        stages = pipeline.stages_with("warnings", "skipped") | {target.split(".")[0] for target in outputs.values()}
         for file in files:
             answer = conversion.convert(file, waiting=lambda: progress and progress("words", 0, 0))
             given = {"documents": _documents_of(answer), "tenant_id": tenant_id, "progress": progress}

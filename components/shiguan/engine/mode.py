@@ -33,9 +33,8 @@ class Mode:
         self.outputs: dict[str, str] = of_file["outputs"]
         self._budget = Budget.model_validate(of_file["budget"])
         self._sockets = pipeline.inputs(include_components_with_connected_inputs=True)
-        outputs = pipeline.outputs(include_components_with_connected_outputs=True)
-        self._warning = {name for name, sockets in outputs.items() if "warnings" in sockets}
-        self._reading = {name for name, sockets in outputs.items() if "documents" in sockets and self._reads(name)}
+        self._warning = pipeline.stages_with("warnings")
+        self._reading = set(filter(self._reads, pipeline.stages_with("documents")))
         parts = pipeline.graph.nodes
         self.generator = next((name for name in WRITERS if name in parts and "answers" in self.outputs), "")
         self.graders = [GRADER] if self.generator and GRADER in parts else []

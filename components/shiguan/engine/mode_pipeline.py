@@ -81,6 +81,11 @@ class ModePipeline(ObservedPipeline):
         values = (nested.get(component, {}).get(socket) for component, socket in targets)
         return next((value for value in values if isinstance(value, str)), "")
 
+    def stages_with(self, *sockets: str) -> set[str]:
+        """Return the components that have one of some outputs."""
+        found = self.outputs(include_components_with_connected_outputs=True).items()
+        return {name for name, own in found if not own.keys().isdisjoint(sockets)}
+
     def by_component(self, data: dict[str, Any]) -> dict[str, Any]:
         """Map values to the components and sockets that the file's `inputs` name for them."""
         inputs: dict[str, list[str]] = self.metadata.get("inputs") or {}
