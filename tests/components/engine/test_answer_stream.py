@@ -3,6 +3,8 @@
 import asyncio
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import cache
 
 import pytest
 from tests.doubles.stand_in_llm import Fault, StandInLlm
@@ -32,24 +34,17 @@ def endpoint():
 @pytest.fixture(scope="module")
 def runners(library):
     """Warm runners by mode: of a language model, and of none."""
+    with ExitStack() as opened:
 
-    def warm(mode):
-        runner = Runner("embedded", mode, data_dir=library)
-        # In a thread, since a fixture of an asynchronous test is set up inside its event loop.
-        with ThreadPoolExecutor(1) as pool:
-            pool.submit(runner.ask, QUESTION, tenant_id="a").result()
-        return runner
+        @cache
+        def runner(mode, model):
+            runner = opened.enter_context(Runner("embedded", mode, data_dir=library))
+            # In a thread, since a fixture of an asynchronous test is set up inside its event loop.
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(runner.ask, QUESTION, tenant_id="a").result()
+            return runner
 
-    made = {}
-
-    def runner(mode, model):
-        if (mode, model) not in made:
-            made[mode, model] = warm(mode)
-        return made[mode, model]
-
-    yield runner
-    for one in made.values():
-        one.close()
+        yield runner
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ import threading
 import pytest
 from tests.doubles.small_library import TENANT, small_library
 
-from shiguan.engine import loading
 from shiguan.engine import runner as runner_module
 from shiguan.engine.mode_pipeline import checked_question
 from shiguan.engine.runner import Runner
@@ -50,16 +49,8 @@ outputs:
 
 
 @pytest.fixture
-def tiny(tmp_path, monkeypatch):
-    file = tmp_path / "pipelines" / "here" / "tiny.yml"
-    file.parent.mkdir(parents=True)
-    file.write_text(PIPELINE, encoding="utf-8")
-    monkeypatch.setattr(loading, "resource_folder", lambda name: tmp_path / name)
-    return file
-
-
-@pytest.fixture
-def runner(tiny):
+def runner(write_mode):
+    write_mode(PIPELINE)
     with Runner("here", "tiny") as runner:
         yield runner
 
@@ -105,13 +96,6 @@ def test_our_own_errors_come_through_and_none_is_its_own_cause(runner):
         cause = cause.__cause__
 
 
-def test_many_questions_share_one_event_loop(runner):
-    runner.ask("Who?", tenant_id="a")
-    loop = runner._loop.get_loop()
-    runner.ask("Who?", tenant_id="a")
-    assert runner._loop.get_loop() is loop
-
-
 @pytest.mark.parametrize(("typed", "clean"), [
     (" Who? ", "Who?"), ("a\x00b", "a b"), ("a\udcffb", "a b"), ("line\nline", "line\nline"),
     ("\x1b[31mred", "[31mred"), ("問" * 2000, "問" * 2000),
@@ -127,27 +111,6 @@ def test_a_question_is_cleaned(typed, clean):
 def test_an_empty_and_a_long_question_are_refused(typed, told):
     with pytest.raises(RefusedError, match=told):
         checked_question(typed)
-
-
-def test_haystacks_own_generator_in_a_file_of_the_users_is_counted(tiny, monkeypatch, stand_in_llm):
-    monkeypatch.setenv("OPENAI_API_KEY", "any")
-    stand_in_llm.default = "He."
-    generator = (
-        "  generator:\n"
-        "    type: haystack.components.generators.chat.openai.OpenAIChatGenerator\n"
-        f"    init_parameters: {{model: m, api_base_url: {stand_in_llm.url}}}\n"
-    )
-    text = PIPELINE.replace("connections:\n", generator + "connections:\n").replace(
-        "{sender: prompt_builder.prompt, receiver: answers.replies}",
-        "{sender: prompt_builder.prompt, receiver: generator.messages}\n"
-        "  - {sender: generator.replies, receiver: answers.replies}",
-    )
-    tiny.write_text(text, encoding="utf-8")
-    with Runner("here", "tiny") as runner:
-        answer = runner.ask("Who?", tenant_id="library")
-        runner._loop.run(runner.pipeline.get_component("generator").async_client.close())
-    assert (answer["answer"], answer["metadata"]["llm_calls"], stand_in_llm.calls) == ("He.", 1, 1)
-    assert answer["metadata"]["usage"]["total_tokens"] > 0
 
 
 @pytest.mark.parametrize("mode", ["index", "own"])
