@@ -200,20 +200,14 @@ async def test_an_empty_reply_ends_with_a_friendly_sentence_at_once(empty, befor
     assert "replies" not in result
 
 
-async def test_where_no_model_can_be_asked_there_are_no_replies_and_the_passages_go_on_to_be_quoted():
-    model = Model([None])
-    result = await answered(model)
-    assert (result["replies"], result["passages"], result["steps"]) == ([], [WALL], [])
-    assert result["warnings"] == ["nobody is there"]
-    assert "outcome" not in result
-    assert len(model.asked) == 1
-
-
-async def test_a_model_that_is_gone_after_its_tools_leaves_what_they_found():
-    result = await answered(Model([calls("search_wikipedia"), None]), Tool(does=[page("In 905.")]))
-    assert result["replies"] == []
-    assert [one.meta["number"] for one in result["passages"]] == [1, 2]
-    assert [step["outcome"] for step in result["steps"]] == ["found"]
+@pytest.mark.parametrize(("before", "numbers"), [([], [1]), ([calls("search_wikipedia")], [1, 2])])
+async def test_where_no_model_can_be_asked_there_are_no_replies_and_what_was_found_goes_on_to_be_quoted(before, numbers):
+    model = Model([*before, None])
+    result = await answered(model, Tool(does=[page("In 905.")]))
+    assert (result["replies"], result["warnings"], "outcome" in result) == ([], ["nobody is there"], False)
+    assert [one.meta["number"] for one in result["passages"]] == numbers
+    assert [step["outcome"] for step in result["steps"]] == ["found"] * len(before)
+    assert len(model.asked) == len(before) + 1
 
 
 @component
