@@ -9,10 +9,10 @@ from shiguan.engine.runner import Runner
 
 
 @pytest.fixture
-def opened():
-    """Open a mode on a library; it is closed when the test is over."""
+def opened(library):
+    """Open a mode on the library of a test; it is closed when the test is over."""
     with ExitStack() as runners:
-        yield lambda mode, library: runners.enter_context(Runner("embedded", mode, data_dir=library))
+        yield lambda mode: runners.enter_context(Runner("embedded", mode, data_dir=library))
 
 
 @pytest.fixture

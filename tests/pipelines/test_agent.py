@@ -1,6 +1,8 @@
 """The mode `agent` whole: real stores, a scripted model over real HTTP, and stand-ins of the services that tools ask."""
 
+import asyncio
 import json
+from functools import partial
 
 import pytest
 from tests.doubles.own_modes import agent_file, outside_tools
@@ -42,24 +44,16 @@ def offered(llm, request):
     return [tool["function"]["name"] for tool in llm.requests[request].body.get("tools", [])]
 
 
-def asking(mode, library):
-    def ask(question, tenant_id="a", **more):
-        with Runner("embedded", mode, data_dir=library) as runner:
-            return runner.ask(question, tenant_id=tenant_id, **more)
-
-    return ask
-
-
 @pytest.fixture
-def ask(library, services, tmp_path):
+def ask(opened, services, tmp_path):
     """Asks the mode with the tools that reach outside."""
-    return asking(agent_file(tmp_path, outside_tools(services.url)), library)
+    return partial(opened(agent_file(tmp_path, outside_tools(services.url))).ask, tenant_id="a")
 
 
 @pytest.fixture
-def ask_library(library):
+def ask_library(opened):
     """Asks the mode as it ships, on the library alone."""
-    return asking("agent", library)
+    return partial(opened("agent").ask, tenant_id="a")
 
 
 # -- the library alone -------------------------------------------------------------------------------------------------
@@ -110,15 +104,14 @@ def test_nothing_that_the_model_says_leads_to_another_tenants_passages(llm, ask_
     assert answer["metadata"]["claims"][0]["verdict"] == "unsupported"
 
 
-def test_the_stream_tells_what_the_tools_did_before_the_answer(llm, library):
+def test_the_stream_tells_what_the_tools_did_before_the_answer(llm, opened):
     script(llm, calls(("search_library", {"query": "wall of the capital"})), "The wall was pulled down in 904. [2]")
 
     async def heard():
-        stream = runner.stream("Who proposed the two-tax reform?", tenant_id="a", top_k=1)
+        stream = opened("agent").stream("Who proposed the two-tax reform?", tenant_id="a", top_k=1)
         return [(event.name, event.data) async for event in stream]
 
-    with Runner("embedded", "agent", data_dir=library) as runner:
-        events = runner._loop.run(heard())
+    events = asyncio.run(heard())
     names = [name for name, _ in events]
     assert names[:5] == ["query_rewritten", "generation_start", "tool_call", "tool_result", "documents_retrieved"]
     assert names[5] == "token"

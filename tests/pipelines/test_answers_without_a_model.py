@@ -63,13 +63,12 @@ def cause(request, stand_in_llm, monkeypatch, waits):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_each_cause_has_its_own_true_sentence_in_two_languages(cause, library, mode):
-    name, options = cause
-    with Runner("embedded", mode, data_dir=library) as runner:
-        for place, question in enumerate(ASKED.values()):
-            answer = runner.ask(question, tenant_id=TENANT, **options)
-            assert answer["metadata"]["reason"] == name
-            assert [cause for cause, sentences in SENTENCES.items() if sentences[place] in answer["answer"]] == [name]
+def test_each_cause_has_its_own_true_sentence_in_two_languages(cause, opened, mode):
+    (name, options), runner = cause, opened(mode)
+    for place, question in enumerate(ASKED.values()):
+        answer = runner.ask(question, tenant_id=TENANT, **options)
+        assert answer["metadata"]["reason"] == name
+        assert [cause for cause, sentences in SENTENCES.items() if sentences[place] in answer["answer"]] == [name]
 
 
 # -- a bilingual library whose closest passages are in the other language ----------------------------------------------

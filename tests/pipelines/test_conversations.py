@@ -20,11 +20,6 @@ def mode(request):
 
 
 @pytest.fixture
-def make_runner(library, opened):
-    return lambda mode="simple": opened(mode, library)
-
-
-@pytest.fixture
 def conversation(request):
     """An id of the test's own."""
     return f"c{abs(hash(request.node.nodeid))}"
@@ -34,8 +29,8 @@ def turns(runner, conversation, tenant=TENANT):
     return runner.conversations.store.turns(tenant, conversation)
 
 
-def test_a_follow_up_finds_its_passage_by_the_id_alone(make_runner, mode, conversation):
-    runner = make_runner(mode)
+def test_a_follow_up_finds_its_passage_by_the_id_alone(opened, mode, conversation):
+    runner = opened(mode)
     first = runner.ask(TOPIC, tenant_id=TENANT, conversation_id=conversation)
     second = runner.ask("And when?", tenant_id=TENANT, conversation_id=conversation)
     assert first["conversation_id"] == second["conversation_id"] == conversation
@@ -43,8 +38,8 @@ def test_a_follow_up_finds_its_passage_by_the_id_alone(make_runner, mode, conver
     assert [turn.question for turn in turns(runner, conversation)] == [TOPIC, "And when?"]
 
 
-def test_the_three_sources(make_runner, mode, conversation):
-    runner = make_runner(mode)
+def test_the_three_sources(opened, mode, conversation):
+    runner = opened(mode)
     asked = [
         runner.ask(question, tenant_id=TENANT, conversation_id=conversation, explain=True)
         for question in (TOPIC, FOLLOW_UP, ABOUT)
@@ -56,8 +51,8 @@ def test_the_three_sources(make_runner, mode, conversation):
     assert f"> {FOLLOW_UP}" in asked[2]["answer"]
 
 
-def test_a_question_refused_by_its_threshold_does_not_end_its_conversation(make_runner, mode, conversation):
-    runner = make_runner(mode)
+def test_a_question_refused_by_its_threshold_does_not_end_its_conversation(opened, mode, conversation):
+    runner = opened(mode)
     refused = runner.ask(TOPIC, tenant_id=TENANT, conversation_id=conversation, confidence_threshold=1.0)
     assert refused["status"] == "not_found"
     for question in (FOLLOW_UP, TOPIC):
@@ -65,9 +60,9 @@ def test_a_question_refused_by_its_threshold_does_not_end_its_conversation(make_
     assert [turn.meta["thread"]["read"] for turn in turns(runner, conversation)[:1]] == [[]]
 
 
-def test_what_was_said_wrongly_does_not_come_back_as_a_fact(llm, make_runner, conversation):
+def test_what_was_said_wrongly_does_not_come_back_as_a_fact(llm, opened, conversation):
     llm.default = FALSE
-    runner = make_runner()
+    runner = opened("simple")
     runner.ask(TOPIC, tenant_id=TENANT, conversation_id=conversation)
     llm.default = f"{FALSE} [1]"
     answer = runner.ask(FOLLOW_UP, tenant_id=TENANT, conversation_id=conversation)
@@ -81,10 +76,10 @@ def test_what_was_said_wrongly_does_not_come_back_as_a_fact(llm, make_runner, co
     assert "⚠" in answer["answer"]
 
 
-def test_the_answer_comes_before_its_summary_is_written(llm, make_runner, conversation):
+def test_the_answer_comes_before_its_summary_is_written(llm, opened, conversation):
     go = threading.Event()
     llm.rule("summary", lambda call: '{"summary": "The two-tax reform."}' if go.wait(30) else "")
-    runner = make_runner()
+    runner = opened("simple")
     answer = runner.ask(TOPIC, tenant_id=TENANT, conversation_id=conversation)
     assert answer["status"] == "answered"
     store = runner.conversations.store
@@ -95,8 +90,8 @@ def test_the_answer_comes_before_its_summary_is_written(llm, make_runner, conver
     assert [node.level for node in store.nodes(TENANT, conversation)] == [0]
 
 
-def test_a_search_by_the_id_finds_what_the_turns_from_the_caller_find(llm, make_runner, conversation):
-    runner = make_runner()
+def test_a_search_by_the_id_finds_what_the_turns_from_the_caller_find(llm, opened, conversation):
+    runner = opened("simple")
     first = runner.ask(TOPIC, tenant_id=TENANT, conversation_id=conversation)
     history = [{"role": "user", "content": TOPIC}, {"role": "assistant", "content": first["answer"]}]
     seen = []
@@ -110,8 +105,8 @@ def test_a_search_by_the_id_finds_what_the_turns_from_the_caller_find(llm, make_
     assert len(turns(runner, conversation)) == 1
 
 
-def test_without_an_id_and_after_an_error_nothing_is_kept(llm, make_runner, conversation):
-    runner = make_runner()
+def test_without_an_id_and_after_an_error_nothing_is_kept(llm, opened, conversation):
+    runner = opened("simple")
     before = runner.conversations.store.conversations(TENANT)
     assert "conversation_id" not in runner.ask(TOPIC, tenant_id=TENANT)
     assert runner.conversations.store.conversations(TENANT) == before
@@ -121,8 +116,8 @@ def test_without_an_id_and_after_an_error_nothing_is_kept(llm, make_runner, conv
     assert turns(runner, conversation) == []
 
 
-async def test_a_stream_keeps_its_turn_before_it_ends(make_runner, conversation):
-    runner = make_runner()
+async def test_a_stream_keeps_its_turn_before_it_ends(opened, conversation):
+    runner = opened("simple")
     async for event in runner.stream(TOPIC, tenant_id=TENANT, conversation_id=conversation):
         if event.is_terminal:
             assert event.data["conversation_id"] == conversation

@@ -1,9 +1,7 @@
 """What books there are and what a chapter is about are answered in every mode, of the asking tenant's library only."""
 
 import pytest
-from tests.doubles.small_library import TENANT, copy_library, own_library
-
-from shiguan.engine.runner import Runner
+from tests.doubles.small_library import TENANT, own_library
 
 MODES = ["simple", "advanced", "precise", "agent"]
 BOOK = """---
@@ -37,20 +35,14 @@ OUTLINE = [
 
 
 @pytest.fixture(scope="module")
-def ingested(tmp_path_factory):
+def library(tmp_path_factory):
     mine = {"salt.md": BOOK, "poems.txt": "The moon is bright. The frost is white."}
     return own_library(tmp_path_factory.mktemp("salt"), **{TENANT: mine}, b={"secret.md": SECRET})
 
 
 @pytest.fixture
-def ask(ingested, tmp_path):
-    data = copy_library(ingested, tmp_path / "data")
-
-    def ask(mode, question, tenant_id=TENANT, **options):
-        with Runner("embedded", mode, data_dir=data) as runner:
-            return runner.ask(question, tenant_id=tenant_id, **options)
-
-    return ask
+def ask(opened):
+    return lambda mode, question, tenant_id=TENANT: opened(mode).ask(question, tenant_id=tenant_id)
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -32,12 +32,12 @@ def llm(stand_in_llm, now):
 
 
 @pytest.fixture
-def runner_of(llm, library, tmp_path, opened, monkeypatch):
+def runner_of(llm, tmp_path, opened, monkeypatch):
     monkeypatch.setenv("SHIGUAN_PIPELINES_DIR", str(tmp_path))
 
     def load(mode, **sections):
         models = named(llm, "normal", "strong", "cheap", "judge", price_in=1.0, price_out=3.0)
-        return opened(mode_with(tmp_path, mode, models={"models": models, "roles": ROLES}, **sections), library)
+        return opened(mode_with(tmp_path, mode, models={"models": models, "roles": ROLES}, **sections))
 
     return load
 

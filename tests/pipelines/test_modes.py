@@ -67,27 +67,24 @@ def test_what_the_sources_do_not_say_gets_the_modes_own_sentence(runner, mode):
     "Why did the state's income change between 758 and 780, and how did the reform relate to the salt monopoly?",
     "Compare the salt monopoly with the two-tax reform.",
 ])  # fmt: skip
-def test_a_question_costs_no_more_calls_than_the_mode_promises(llm, library, mode, question):
+def test_a_question_costs_no_more_calls_than_the_mode_promises(llm, opened, mode, question):
     llm.time_to_first_token = 0.1
-    with Runner("embedded", mode, data_dir=library) as runner:
-        answer = runner.ask(question, tenant_id="a", history=[{"role": "user", "content": "Tell me about taxes."}])
+    answer = opened(mode).ask(question, tenant_id="a", history=[{"role": "user", "content": "Tell me about taxes."}])
     most, in_a_row = CALLS[mode]
     assert 1 <= llm.calls <= most
     assert llm.critical_path <= in_a_row
     assert answer["metadata"]["llm_calls"] == llm.calls
 
 
-def test_no_model_is_asked_where_nothing_was_found(llm, library, mode):
-    with Runner("embedded", mode, data_dir=library) as runner:
-        answer = runner.ask("Who invented the telephone in Boston?", tenant_id="nobody")
+def test_no_model_is_asked_where_nothing_was_found(llm, opened, mode):
+    answer = opened(mode).ask("Who invented the telephone in Boston?", tenant_id="nobody")
     assert (answer["status"], answer["answer"]) == ("not_found", not_found_sentence(mode, "en"))
     # The agent may look in other words; without a passage what it says is not shown.
     assert (llm.calls, answer["metadata"]["llm_calls"]) == ((1, 1) if mode == "agent" else (0, 0))
 
 
-def test_no_model_answers_below_the_threshold_of_a_caller(llm, library, mode):
-    with Runner("embedded", mode, data_dir=library) as runner:
-        answer = runner.ask("Who invented the telephone in Boston?", tenant_id="a", confidence_threshold=0.5)
+def test_no_model_answers_below_the_threshold_of_a_caller(llm, opened, mode):
+    answer = opened(mode).ask("Who invented the telephone in Boston?", tenant_id="a", confidence_threshold=0.5)
     assert (answer["status"], answer["answer"]) == ("not_found", not_found_sentence(mode, "en"))
     # The library has a Chinese book as well, in whose language the question is worded before anything is searched.
     wordings = ["query_rewriter"] * (mode in ("advanced", "precise"))
@@ -108,8 +105,7 @@ def test_the_explanation_tells_what_each_stage_did(runner, mode):
         assert explained["analysis"]["language"] == "en"
 
 
-def test_precise_without_a_judge_shows_nothing_that_only_another_language_has_in_part(library, llm):
+def test_precise_without_a_judge_shows_nothing_that_only_another_language_has_in_part(opened, llm):
     llm.default = "In 755 An Lushan raised an army in Fanyang. [1] Penguins breed on the southern ice. [1]"
-    with Runner("embedded", "precise", data_dir=library) as runner:
-        answer = runner.ask("Where did An Lushan raise an army?", tenant_id="a", filters=TANG)
+    answer = opened("precise").ask("Where did An Lushan raise an army?", tenant_id="a", filters=TANG)
     assert answer["answer"] == "The sources do not say this."

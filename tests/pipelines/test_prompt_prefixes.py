@@ -17,7 +17,7 @@ QUESTIONS = [
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory):
+def library(tmp_path_factory):
     """Eight chapters on one man's office, each longer than two hundred tokens."""
     memorial = "Liu Yan wrote in memorial {} that the {} of the canal office be {} before the {} tax."
     about = list(enumerate(product(("bought", "sold"), THEMES), start=1))
@@ -29,9 +29,9 @@ def data(tmp_path_factory):
 
 
 @pytest.fixture
-def make_runner(data, llm, opened):
+def llm(llm):
     llm.default = "Liu Yan wrote that the salt of the canal office be stored. [1]"
-    return lambda mode: opened(mode, data)
+    return llm
 
 
 def prompts(llm):
@@ -50,8 +50,8 @@ def headers(prompt):
 
 
 @pytest.mark.parametrize("mode", ["simple", "advanced"])
-def test_five_turns_on_one_topic_reuse_most_of_the_prompt_before(make_runner, llm, mode):
-    runner = make_runner(mode)
+def test_five_turns_on_one_topic_reuse_most_of_the_prompt_before(opened, llm, mode):
+    runner = opened(mode)
     for question in QUESTIONS:
         runner.ask(question, tenant_id=TENANT, conversation_id=f"topic-{mode}")
     sent = prompts(llm)[-5:]
@@ -67,8 +67,8 @@ def test_five_turns_on_one_topic_reuse_most_of_the_prompt_before(make_runner, ll
     assert 'shown="above"' in sent[-1]
 
 
-def test_turns_are_messages_of_their_roles_and_marks_go_on_counting(make_runner, llm):
-    runner = make_runner("simple")
+def test_turns_are_messages_of_their_roles_and_marks_go_on_counting(opened, llm):
+    runner = opened("simple")
     runner.ask(QUESTIONS[0], tenant_id=TENANT, conversation_id="roles", top_k=1)
     llm.default += " He wrote of the tea of the office. [2]"
     answer = runner.ask("What did Liu Yan write of the tea?", tenant_id=TENANT, conversation_id="roles", top_k=1)
@@ -84,10 +84,10 @@ def test_turns_are_messages_of_their_roles_and_marks_go_on_counting(make_runner,
 
 
 @pytest.mark.parametrize("mode", ["simple", "advanced", "precise", "agent"])
-def test_the_goal_of_a_follow_up_stands_last_in_every_mode(make_runner, llm, mode):
+def test_the_goal_of_a_follow_up_stands_last_in_every_mode(opened, llm, mode):
     goal = "The person wants to know how Liu Yan paid for the boats."
     llm.rule('"goal"', f'{{"goal": "{goal}"}}')
-    runner = make_runner(mode)
+    runner = opened(mode)
     asked = {"tenant_id": TENANT, "conversation_id": f"goal-{mode}"}
     runner.ask(QUESTIONS[1], **asked)
     runner.ask("And how did he pay for them?", **asked)
@@ -97,8 +97,8 @@ def test_the_goal_of_a_follow_up_stands_last_in_every_mode(make_runner, llm, mod
     assert last == "What the answer is for: " + (own if mode in ("simple", "agent") else goal)
 
 
-def test_what_a_provider_had_cached_is_in_the_usage(make_runner, llm):
+def test_what_a_provider_had_cached_is_in_the_usage(opened, llm):
     llm.cached_tokens = 512
-    answer = make_runner("simple").ask(QUESTIONS[0], tenant_id=TENANT)
+    answer = opened("simple").ask(QUESTIONS[0], tenant_id=TENANT)
     assert answer["metadata"]["usage"]["cached_tokens"] == 512
     assert answer["metadata"]["calls"][0]["tokens"]["cached_tokens"] == 512

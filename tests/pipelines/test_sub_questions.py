@@ -6,8 +6,6 @@ import threading
 import pytest
 from tests.doubles.small_library import own_library
 
-from shiguan.engine.runner import Runner
-
 TEXTS = {
     "caizhou.txt": "Caizhou was taken on a snowy night in 817 by the general Li Su.",
     "lisu.txt": "Li Su was born in the prefecture of Lintao. He died in Luoyang in 821.",
@@ -67,13 +65,8 @@ def half_answered(two_hops):
     return two_hops
 
 
-def ask(library, question, **options):
-    with Runner("embedded", "advanced", data_dir=library) as runner:
-        return runner.ask(question, tenant_id="a", explain=True, **options)
-
-
-def test_the_second_hop_is_searched_and_asked_with_the_first_answer(library, two_hops):
-    answer = ask(library, HOPS)
+def test_the_second_hop_is_searched_and_asked_with_the_first_answer(opened, two_hops):
+    answer = opened("advanced").ask(HOPS, tenant_id="a")
     first, second = answer["metadata"]["sub_questions"]
     assert (first["question"], first["status"], first["needs"]) == (FIRST, "answered", [])
     assert (second["question"], second["needs"]) == ("Where was Li Su born?", [1])
@@ -89,7 +82,7 @@ def test_the_second_hop_is_searched_and_asked_with_the_first_answer(library, two
     assert [citation["source"] for citation in answer["citations"]] == ["caizhou.txt", "lisu.txt"]
 
 
-def test_independent_parts_are_asked_side_by_side(library, llm):
+def test_independent_parts_are_asked_side_by_side(opened, llm):
     both = threading.Barrier(2, timeout=20)  # broken, and the reply an error, if one waits for the other
 
     def together(name, text, key):
@@ -103,7 +96,7 @@ def test_independent_parts_are_asked_side_by_side(library, llm):
     llm.rule("You reword questions", plan(*((text, []) for text in halves)))
     llm.rule(asks(halves[0]), together("salt.txt", "Diwu Qi set it up", "Diwu Qi"))
     llm.rule(asks(halves[1]), together("tax.txt", "Yang Yan proposed it", "Yang Yan"))
-    answer = ask(library, HALVES)
+    answer = opened("advanced").ask(HALVES, tenant_id="a")
     assert [sub["status"] for sub in answer["metadata"]["sub_questions"]] == ["answered", "answered"]
     assert llm.max_in_flight == 2
     assert f"Question 1: {halves[0]}\nAnswer 1: Diwu Qi set it up [" in llm.prompts[-1]
@@ -112,10 +105,10 @@ def test_independent_parts_are_asked_side_by_side(library, llm):
 
 
 @pytest.mark.usefixtures("half_answered")
-def test_a_part_that_the_engine_names_as_missing_is_the_last_token_too(library):
+def test_a_part_that_the_engine_names_as_missing_is_the_last_token_too(opened):
     async def told():
-        with Runner("embedded", "advanced", data_dir=library) as runner:
-            return [event.data["text"] async for event in runner.stream(HOPS, tenant_id="a") if event.name == "token"]
+        stream = opened("advanced").stream(HOPS, tenant_id="a")
+        return [event.data["text"] async for event in stream if event.name == "token"]
 
     missing = "The sources do not say: Where was Li Su born?"
     assert "".join(asyncio.run(told())) == f"Caizhou was taken by the general Li Su. [1]\n\n{missing}"
