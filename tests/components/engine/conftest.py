@@ -1,6 +1,7 @@
 from dataclasses import replace
 
 import pytest
+from tests.components.commands.conftest import shiguan  # noqa: F401  a fixture
 
 from shiguan.engine import loading
 from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder

@@ -6,7 +6,6 @@ import pytest
 from tests.doubles.small_library import TENANT, TEXTS, copy_library, ingest_small_library
 from tests.doubles.stand_in_llm import StandInLlm
 
-from shiguan.cli import main
 from shiguan.engine.library import Library
 from shiguan.engine.receipts import Receipt, read_receipt, replay
 from shiguan.engine.runner import Runner
@@ -150,37 +149,32 @@ def test_a_citation_stands_while_its_source_says_so(kept, library, receipt, name
 
 
 @pytest.fixture
-def shiguan(capsys):
-    def run(*arguments):
-        code = main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
+def data_dir(kept):
+    return kept / "data"
 
 
 def test_ask_writes_a_receipt_and_replay_reads_it(shiguan, library, tmp_path, endpoint):
     endpoint.default = ANSWER
-    file, place = tmp_path / "r.json", ("--tenant", TENANT, "--data-dir", library.data_dir)
-    code, out, _ = shiguan("ask", QUESTION, "--receipt", file, "--json", *place)
+    file, place = tmp_path / "r.json", {"folder": library.data_dir}
+    code, out, _ = shiguan("ask", QUESTION, "--receipt", file, "--json", **place)
     assert code == 0
     assert json.loads(out)["metadata"]["receipt"] == read_receipt(file).id
-    code, out, _ = shiguan("replay", file, *place)
+    code, out, _ = shiguan("replay", file, **place)
     assert code == 0
     assert "[1] stands  salt.txt" in out
     library.delete("salt.txt", tenant_id=TENANT)
-    code, out, _ = shiguan("replay", file, "--json", *place)
+    code, out, _ = shiguan("replay", file, "--json", **place)
     assert code == 1
     assert {entry["state"] for entry in json.loads(out)["citations"]} == {"gone"}
-    code, _, err = shiguan("replay", file, "--data-dir", library.data_dir)
+    code, _, err = shiguan("replay", file, tenant="default", **place)
     assert code == 2
     assert "of the tenant `a`" in err
 
 
 @pytest.mark.parametrize("place", ["/dev/null", "nowhere/r.json", "."])
-def test_a_receipt_goes_to_a_plain_file_or_the_question_is_refused(shiguan, tmp_path, monkeypatch, place, library):
+def test_a_receipt_goes_to_a_plain_file_or_the_question_is_refused(shiguan, tmp_path, monkeypatch, place):
     monkeypatch.chdir(tmp_path)
-    code, out, err = shiguan("ask", QUESTION, "--receipt", place, "--tenant", TENANT, "--data-dir", library.data_dir)
+    code, out, err = shiguan("ask", QUESTION, "--receipt", place)
     assert (code, out) == (2, "")
     assert f"{place} cannot be written. Name a file in a folder that exists." in err
 
@@ -219,7 +213,7 @@ KINDS = list(spoiled({"passages": [{}], "answer": {}}))
 def test_a_file_that_is_no_receipt_ends_in_one_sentence(shiguan, kept, tmp_path, kind):
     file = tmp_path / "r.json"
     file.write_bytes(spoiled(json.loads((kept / "receipt.json").read_text()))[kind])
-    code, out, err = shiguan("replay", file, "--tenant", TENANT, "--data-dir", kept / "data")
+    code, out, err = shiguan("replay", file)
     assert (code, out) == (2, "")
     assert err.startswith(f"shiguan: {file} is not a")
     assert len(err.splitlines()) == 1
@@ -241,13 +235,13 @@ def test_whatever_a_receipt_says_speaks_to_no_terminal_and_opens_no_file(shiguan
     }  # fmt: skip
     file = tmp_path / "r.json"
     file.write_text(json.dumps(sealed(data)))
-    code, out, err = shiguan("replay", file, "--tenant", TENANT, "--data-dir", kept / "data")
+    code, out, err = shiguan("replay", file)
     assert (code, err) == (1, "")
     assert all(line.isprintable() for line in out.splitlines())
     assert "gone" in out
     data["tenant_id"] = evil
     file.write_text(json.dumps(sealed(data)))
-    code, out, err = shiguan("replay", file, "--tenant", TENANT, "--data-dir", kept / "data")
+    code, out, err = shiguan("replay", file)
     assert (code, out) == (2, "")
     assert err.strip().isprintable()
 
@@ -261,5 +255,5 @@ def test_a_receipt_that_names_another_tenants_passages_finds_nothing(shiguan, ke
     assert theirs["answer"]["citations"]
     file = tmp_path / "r.json"
     file.write_text(json.dumps(sealed(theirs)))
-    _, out, _ = shiguan("replay", file, "--json", "--tenant", TENANT, "--data-dir", kept / "data")
+    _, out, _ = shiguan("replay", file, "--json")
     assert {entry["state"] for entry in json.loads(out)["citations"]} == {"gone"}

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 from haystack import Document
 from haystack.dataclasses import ChatMessage
+from tests.components.grading.conftest import attempt
 
 from shiguan.errors import AnswerError
 from shiguan.grading.answer_grader import AnswerGrader
-from shiguan.grading.attempts import Attempt
 from shiguan.grading.hallucination_grader import HallucinationGrader
 
 ENGLISH = (
@@ -22,10 +22,6 @@ CHINESE = "天宝十四载十一月，安禄山反于范阳，众十五万。郭
 
 def passages(*texts):
     return [Document(id=f"p{n}", content=text, meta={"number": n}) for n, text in enumerate(texts, start=1)]
-
-
-def attempt(question="Who?", **more):
-    return Attempt(question, (question,), {"field": "meta.tenant_id"}, **more)
 
 
 def grade(text, *texts, **options):

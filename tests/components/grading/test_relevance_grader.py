@@ -1,17 +1,13 @@
 """Scores for passages, and the one better search."""
 
 from haystack import Document
+from tests.components.grading.conftest import attempt
 
-from shiguan.grading.attempts import Attempt
 from shiguan.grading.relevance_grader import RelevanceGrader
 
 QUESTION = "When did An Lushan rise?"
 RIGHT = Document(id="right", content="An Lushan rose at Fanyang in 755.", score=0.9)
 WRONG = Document(id="wrong", content="Tea is grown on hills.", score=0.2)
-
-
-def attempt(question=QUESTION, **more):
-    return Attempt(question, (question,), {"field": "meta.tenant_id"}, **more)
 
 
 def test_words_of_the_question_give_the_scores_and_the_order_stays():
