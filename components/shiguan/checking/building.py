@@ -297,7 +297,7 @@ def check_starvation(built: BuiltPipeline) -> Iterator[Finding]:
             if not socket.is_mandatory:
                 continue
             given = definition.input_names((part.name, name))
-            if not definition.count_feeds((part.name, name)):
+            if not definition.is_fed((part.name, name)):
                 yield flaw(part.place, f"Nothing is connected to `{part.name}.{name}`, so `{part.name}` never runs.")
             elif definition.answers and not definition.senders((part.name, name)) and not _ALWAYS & given.keys():
                 left_out = ", ".join(f"`{option}`" for option in given)

@@ -94,9 +94,9 @@ class Definition:
         """Return the declared inputs that go to an input of a component, and their places in the file."""
         return {feed.sender[0]: feed.place for feed in self._feeds.get(receiver, []) if len(feed.sender) == 1}
 
-    def count_feeds(self, receiver: Socket) -> int:
-        """Count the connections and declared inputs of an input."""
-        return len(self.senders(receiver)) + len(self.input_names(receiver))
+    def is_fed(self, receiver: Socket) -> bool:
+        """Return whether a connection or a declared input goes to an input."""
+        return receiver in self._feeds
 
 
 def as_socket(text: str) -> Socket:

@@ -91,7 +91,7 @@ def _filters(built: "BuiltPipeline", reader: Component) -> Iterator[Finding]:
     """Check that a reader gets its filters from a `TenantFilter`, in a loop from what opens its rounds."""
     known = built.inputs(reader.name)
     taken = [(reader.name, name) for name in _FILTERS if name in known]
-    if not any(map(built.definition.count_feeds, taken)):
+    if not any(map(built.definition.is_fed, taken)):
         wanted = f"nothing is connected to `{written(taken[0])}`" if taken else "it has no input `filters`"
         yield Finding(reader.place, f"`{reader.name}` reads a store, and {wanted}.")
     sources = ("filters",) if built.role(reader) == "loops" else ("filters", "loops")
@@ -125,7 +125,7 @@ def _unstamped(built: "BuiltPipeline", start: Socket) -> Iterator[Finding]:
                 continue
             before = {(sender.name, name) for name, socket in built.inputs(sender.name).items()
                       if may_be(socket.type, "Document")}  # fmt: skip
-            if not any(built.definition.count_feeds(socket) for socket in before):
+            if not any(map(built.definition.is_fed, before)):
                 yield past(sender.name, f"what comes from `{sender.name}`, unstamped")
             frontier += sorted(before - seen)
             seen |= before

@@ -10,7 +10,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from haystack import Document, logging
+from haystack import Document
 from haystack.core.errors import PipelineRuntimeError
 from haystack.dataclasses import ByteStream
 
@@ -26,8 +26,6 @@ from shiguan.text.passages import SharedDocument
 
 if TYPE_CHECKING:  # ingesting reads no question
     from shiguan.reading.question import AskedChapter
-
-logger = logging.getLogger(__name__)
 
 SUFFIXES = tuple(".epub .pdf .docx .html .htm .xhtml .mhtml .mht .md .markdown .txt .jsonl .jsonl.gz".split())
 """The kinds of files that are ingested from a folder."""

@@ -9,7 +9,7 @@ from haystack import GeneratedAnswer
 from shiguan.checking.definition import GRADER, WRITERS
 from shiguan.claims.marks import neutral_answer
 from shiguan.engine.loading import list_modes
-from shiguan.engine.mode_pipeline import ModePipeline, Results, checked_question, run_pipeline
+from shiguan.engine.mode_pipeline import ModePipeline, Results, run_pipeline
 from shiguan.engine.options import ENGINE_OPTIONS, WRITING, AskOptions
 from shiguan.errors import RefusedError
 from shiguan.llm.calls import ask_llm_async, is_available
@@ -89,7 +89,7 @@ class Mode:
         on_chunk: Callable[..., Any] | None = None,
     ) -> Awaitable[Results]:
         """Run a question; `wanted` are the outputs, or stages, that are read afterwards."""
-        values = {**options.for_components(), "query": checked_question(query), "tenant_id": tenant_id}
+        values = {**options.for_components(), "query": query, "tenant_id": tenant_id}
         for name in self._ignored(options):
             values.pop(name.partition(":")[0], None)
         data = self.pipeline.by_component({name: value for name, value in values.items() if name in self.inputs})

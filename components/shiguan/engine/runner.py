@@ -269,7 +269,7 @@ class Runner:
         self, query: str, tenant_id: str, options: dict[str, Any], limits: TimeLimits | None, **how: Any
     ) -> tuple[Run, Results, list[str]]:
         """Run a question without making an answer or keeping a turn; the last result is further warnings."""
-        asked, run = read_options(options), Run(limits or TimeLimits())
+        asked, query, run = read_options(options), checked_question(query), Run(limits or TimeLimits())
         narrowed = await asyncio.to_thread(self._narrowed, query, asked, tenant_id)
         return run, await self._mode.results(query, tenant_id, narrowed, run, **how), self._mode.warnings(asked)
 

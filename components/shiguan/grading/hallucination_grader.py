@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, get_args
 
-from haystack import Document, component, logging
+from haystack import Document, component
 from haystack.dataclasses import ChatMessage
 
 from shiguan.grading.answer_grader import AnswerGrader, check_answer
@@ -12,8 +12,6 @@ from shiguan.grading.attempts import Attempt, OnUnsupported, decide, finished
 from shiguan.llm.calls import blocking, warm_up_generator
 from shiguan.llm.run import check_in_thread
 from shiguan.serialization import Serializable
-
-logger = logging.getLogger(__name__)
 
 
 @component
