@@ -58,14 +58,14 @@ class RelevanceGrader:
         scores = [round(10 * covered(weights, own), 2) for own in words]
         overall = round(10 * covered(weights, known), 2)
         lacking = " ".join(word for word in _WORD.findall(question_subject(query)) if not known.issuperset(terms(word)))
-        allowed = attempt is not None and not attempt.searched_again
-        again = allowed and 0 < overall < _RELEVANT and bool(terms(lacking))
+        if attempt is None or attempt.searched_again or not (0 < overall < _RELEVANT and terms(lacking)):
+            lacking = ""
         relevance = {
             "overall": overall,
             "passages": [{"id": found.id, "score": score} for found, score in zip(documents, scores, strict=True)],
-            "reformulated": lacking if again else "",
+            "reformulated": lacking,
         }
-        if attempt is not None and again:
+        if attempt is not None and lacking:
             queries = (*attempt.queries, lacking)
             retry = replace(attempt, queries=queries, documents=tuple(documents), searched_again=True)
             return {"retry": retry, "relevance": relevance}
