@@ -25,10 +25,11 @@ OPENERS = {
     "inspector": ("shiguan.ingest.source_inspector.SourceInspector", {}),
     "router": ("haystack.components.routers.file_type_router.FileTypeRouter", {"mime_types": ["text/plain"]}),
 }
+OPTIONS = sorted(AskOptions.model_fields.keys() - {"sources"})
 ANSWER = "haystack.components.builders.answer_builder.AnswerBuilder"
 
 
-def reading_file(kind, *, section="inputs", query="inputs", name="sources"):
+def reading_file(kind, *, section="inputs", query="inputs"):
     """A mode without a library that reads what a caller names."""
     type_, parameters = OPENERS[kind]
     output = {"inspector": "sources", "router": "text/plain"}.get(kind, "documents")
@@ -41,7 +42,7 @@ def reading_file(kind, *, section="inputs", query="inputs", name="sources"):
     }
     if query:
         data.setdefault(query, {})["query"] = ["prompt.query"]
-    data.setdefault(section, {})[name] = ["reader.sources"]
+    data.setdefault(section, {})["sources"] = ["reader.sources"]
     return data
 
 
@@ -56,15 +57,10 @@ def test_a_file_that_answers_opens_no_files(tmp_path, kind, section, query):
     assert "reachable_parameters" in found(tmp_path, reading_file(kind, section=section, query=query))
 
 
-@pytest.mark.parametrize("name", sorted({"sources", "query", *AskOptions.model_fields}))
-def test_no_option_of_a_question_goes_to_a_socket_that_opens_files(tmp_path, name):
-    data = reading_file("text", name=name)
-    assert "reachable_parameters" in found(tmp_path, data)
-
-
-def test_a_file_that_ingests_may_open_what_it_is_given(tmp_path):
+@pytest.mark.parametrize(("name", "checks"), [("sources", set()), *((name, {"reachable_parameters"}) for name in OPTIONS)])
+def test_a_file_that_ingests_opens_what_it_is_given_as_its_sources_alone(tmp_path, name, checks):
     data = {"components": {"reader": {"type": OPENERS["text"][0]}}, "outputs": {"documents": "reader.documents"}}
-    assert found(tmp_path, {**data, "inputs": {"sources": ["reader.sources"]}}) == set()
+    assert found(tmp_path, {**data, "inputs": {name: ["reader.sources"]}}) == checks
 
 
 @pytest.mark.parametrize("kind", ["text", "inspector"])
