@@ -65,7 +65,8 @@ class AnswerStream:
         self._attempt = 0
         self._run: Run | None = None
         self._check: AnswerCheck | None = None
-        self._pieces: asyncio.Queue[bool] = asyncio.Queue()
+        self._news = asyncio.Event()
+        self._is_answered = False
         self._told = 0
         self._ended = False
         self._started = time.perf_counter()
@@ -121,7 +122,7 @@ class AnswerStream:
         if chunk.tool_calls or chunk.tool_call_result:
             self._emit("tool_call" if chunk.tool_calls else "tool_result", chunk.meta)
         if chunk.content and self._check is not None and self._check.add(chunk.content):
-            self._pieces.put_nowait(True)
+            self._news.set()
 
     def _emit_rejection(self, outputs: dict[str, Any]) -> None:
         retry = outputs.get("retry")
@@ -144,7 +145,8 @@ class AnswerStream:
         checking = asyncio.create_task(self._check_claims())
         try:
             found = await answer()
-            self._pieces.put_nowait(False)
+            self._is_answered = True
+            self._news.set()
             await checking
             self._emit_rest(found)
             if self._first_token is not None:
@@ -161,12 +163,9 @@ class AnswerStream:
             checking.cancel()
 
     async def _check_claims(self) -> None:
-        while await self._pieces.get():
-            while not self._pieces.empty():
-                if not self._pieces.get_nowait():
-                    return  # the answer is there: what is left comes from it
-            if self._check is None:
-                continue
+        # Once the answer is there, what is left comes from it.
+        while await self._news.wait() and not self._is_answered and self._check is not None:
+            self._news.clear()
             claims = await asyncio.to_thread(self._check.finished)
             for piece, claim in zip(self._check.pieces, claims, strict=True):
                 self._emit_token(piece)
