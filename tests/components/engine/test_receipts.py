@@ -246,14 +246,10 @@ def test_whatever_a_receipt_says_speaks_to_no_terminal_and_opens_no_file(shiguan
     assert err.strip().isprintable()
 
 
-def test_a_receipt_that_names_another_tenants_passages_finds_nothing(shiguan, kept, tmp_path):
+def test_a_receipt_that_names_another_tenants_passages_finds_nothing(library):
     receipts = []
-    with Runner(data_dir=kept / "data", keep_receipt=receipts.append) as runner:
+    with Runner(data_dir=library.data_dir, keep_receipt=receipts.append) as runner:
         runner.ask("Who proposed the two-tax reform of tenant b?", tenant_id="b")
-    close_all_shards()
-    theirs = {**receipts[0].model_dump(mode="json"), "tenant_id": TENANT}
-    assert theirs["answer"]["citations"]
-    file = tmp_path / "r.json"
-    file.write_text(json.dumps(sealed(theirs)))
-    _, out, _ = shiguan("replay", file, "--json")
-    assert {entry["state"] for entry in json.loads(out)["citations"]} == {"gone"}
+    theirs = receipts[0].model_copy(update={"tenant_id": TENANT})
+    assert theirs.answer.citations
+    assert set(replay(theirs, library.stores["parents"], tenant_id=TENANT)) == {"gone"}
