@@ -15,6 +15,7 @@ from shiguan.ingest.epub.roles import ADDED, Roles, is_data_table, is_line_group
 from shiguan.ingest.epub.sections import MAX_HEADING, SectionTracker
 from shiguan.ingest.epub.trees import (
     BLOCK_ELEMENTS,
+    HEADINGS,
     UNCOUNTED_ELEMENTS,
     Element,
     element_text,
@@ -33,7 +34,7 @@ BREAKS_LINES = frozenset("blockquote table figure figcaption caption pre section
 _LISTS = frozenset("ul ol dl menu dir list".split())
 # A heading inside these belongs to the quotation or the table, not to the book.
 _NO_HEADINGS = frozenset("blockquote figure table".split())
-_HEADING, _XML_LANG = re.compile(r"h[1-6]$"), "{http://www.w3.org/XML/1998/namespace}lang"
+_XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 # Up to so many characters lists, verse and tables are kept together; sections nested deeper are beside one another.
 _MAX_LINES, _DEEPEST, _SHORT_ALT = 2000, 30, 2
 _CELLS, _SMALL, _LOWERED = frozenset(("td", "th")), frozenset(("small", "font")), frozenset(("sub", "s", "strike"))
@@ -215,7 +216,7 @@ class ChapterReader:
                 frame.lines = frame
         elif name == "pre":
             frame.preformatted = True
-        elif _HEADING.match(name):
+        elif name in HEADINGS:
             frame.heading = frame.heading or (not frame.no_headings and frame.lines is None and frame.shown)
         elif frame.lines is None and (name in _LISTS or is_line_group(element)):
             frame.lines = frame

@@ -13,6 +13,7 @@ from shiguan.ingest.epub.package import Resolve
 from shiguan.ingest.epub.pictures import formula_text, is_placeholder
 from shiguan.ingest.epub.trees import (
     BLOCK_ELEMENTS,
+    HEADINGS,
     Element,
     attributes,
     element_text,
@@ -32,7 +33,7 @@ _BACK_ROLES, _MARK_ROLES = frozenset(("backlink", "doc-backlink")), frozenset(("
 _AROUND_MARK = "[]()（）【】〔〕 ."
 _INLINE_WRAPPERS = frozenset("sup span small b i em".split())
 _PLAIN_NOTES = frozenset("p li dd div aside td tr blockquote section article text note".split())
-_TOO_BIG, _HEADINGS = frozenset("html body main nav table ol ul dl".split()), frozenset("h1 h2 h3 h4 h5 h6".split())
+_TOO_BIG = frozenset("html body main nav table ol ul dl".split())
 _SHORT, _MAX_PLAIN_NOTE, _MAX_NESTING = 12, 8000, 3
 _MAX_BACK_LINKS = 100  # into one block; more come from a table of contents or the like
 _PACKED = frozenset("p div li td dd blockquote section aside article pre".split())  # may hold several notes
@@ -138,12 +139,8 @@ def _is_inline_note(element: Element, given: dict[str, str]) -> bool:
 
 def _block_of(element: Element) -> Element:
     """Find the block that contains an element."""
-    while str(element.tag) not in BLOCK_ELEMENTS:
-        parent = element.getparent()
-        if parent is None:
-            break
-        element = parent
-    return element
+    around = (element, *element.iterancestors())
+    return next((each for each in around if each.tag in BLOCK_ELEMENTS), around[-1])
 
 
 def _with_wrapper(link: Element) -> Element:
@@ -251,7 +248,7 @@ class NoteIndex:
                     inside = None if element is inside else inside
                     continue
                 self._places[element] = file, path, cfi, len(self._places)
-                if element.tag in _HEADINGS and int(str(element.tag)[1]) <= (rank or 6):
+                if element.tag in HEADINGS and int(str(element.tag)[1]) <= (rank or 6):
                     title = short_text(element).casefold().strip(" .:：·[]【】")
                     rank = int(str(element.tag)[1]) if _TITLE.fullmatch(title) else 0
                 if rank:
@@ -294,7 +291,7 @@ class NoteIndex:
             }
             children = list(inner)
             first = next((at for at, child in enumerate(children) if child in begins), 0)
-            led = {child.tag for child in children[:first]} <= _HEADINGS and len((inner.text or "").strip()) <= _SHORT
+            led = {child.tag for child in children[:first]} <= HEADINGS and len((inner.text or "").strip()) <= _SHORT
             # The contents of a book lead to parts of it.
             parts = any(child.tag in BLOCK_ELEMENTS and child.tag != "br" for child in children[first:])
             if len(begins) < 2 or not led or parts:
@@ -366,13 +363,13 @@ class NoteIndex:
         alone = parent is not None and parent[0] is holder and sum(1 for child in parent if child.get("id")) <= 1
         if parent is not None and alone and holder.tag == "p" and parent.tag in ("li", "dd", "aside"):
             holder = parent
-        return None if holder.tag in _TOO_BIG or holder.tag in _HEADINGS else holder
+        return None if holder.tag in _TOO_BIG or holder.tag in HEADINGS else holder
 
     def _is_plain_note(self, link: Element, element: Element, leads_back: bool) -> bool:
         if element not in self._plain:
             fits = (
                 element.tag in _PLAIN_NOTES
-                and not any(node.tag in _HEADINGS for node in element.iter())
+                and not any(node.tag in HEADINGS for node in element.iter())
                 and len(element_text(element)) <= _MAX_PLAIN_NOTE
             )
             self._plain[element] = fits, fits and self._is_listed(element)

@@ -9,7 +9,7 @@ from pathlib import Path
 from shiguan.ingest.epub.lists import is_contents
 from shiguan.ingest.epub.notes import BookFile
 from shiguan.ingest.epub.package import Package
-from shiguan.ingest.epub.trees import BLOCK_ELEMENTS, UNSHOWN, Element, element_text, parse_xhtml, tokens
+from shiguan.ingest.epub.trees import BLOCK_ELEMENTS, HEADINGS, UNSHOWN, Element, element_text, parse_xhtml, tokens
 from shiguan.resources import read_patterns
 
 # Roles of text that may be inside such a part, like an epigraph on a title page.
@@ -27,7 +27,7 @@ _CONTROLS = frozenset(("button", "select", "textarea", "input"))
 _WORDLESS = frozenset("hidden checkbox radio image file range color password".split())
 _APART = _CONTROLS.union("audio video iframe canvas datalist meter progress".split())
 _VERSE = re.compile(r"verse|poem|poetry|stanza|strophe|line-?group|^lg$|haiku|lyric")
-_LAID_OUT = frozenset("table blockquote section h1 h2 h3 h4 h5 h6 figure".split())
+_LAID_OUT = HEADINGS.union(("table", "blockquote", "section", "figure"))
 _HOLDERS = frozenset("section div p aside blockquote li article".split())
 _SHORT_LINE = 60
 _MIN_LINES = 3
@@ -198,7 +198,7 @@ def _kind_by_class(element: Element) -> str:
         links = "".join(element_text(link) for link in element.iter("a"))
         return kind if len(re.findall(r"\w", text)) == len(re.findall(r"\w", links)) else ""
     if kind == "running head":
-        return "" if any(True for _ in element.iter("h1", "h2", "h3", "h4", "h5", "h6")) else kind
+        return "" if any(True for _ in element.iter(*HEADINGS)) else kind
     return kind if evidence(text) else ""
 
 
@@ -207,7 +207,6 @@ _IMPRINT = "imprint"
 _END_SHARE, _END = 10, 2000
 # A title that a book repeats more often belongs to its text: an anthology introduces each of its authors.
 _MOST_ALIKE = 2
-_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _LINES = ("p", "li", "tr", "dt", "br")
 _BETWEEN_HAN = re.compile(r"(?<=[\u4e00-\u9fff])\s+(?=[\u4e00-\u9fff])")
 
@@ -227,7 +226,7 @@ def files_by_title(files: Sequence[BookFile], package: Package) -> dict[str, str
     found: list[tuple[BookFile, int, str]] = []
     for file in files:
         body = next(file.root.iter("body"), file.root)
-        heading = next((element_text(each) for each in body.iter(*_HEADINGS)), "")
+        heading = next((element_text(each) for each in body.iter(*HEADINGS)), "")
         titles = [plain_title(title) for title in (labels.get(file.href, ""), heading) if title]
         text = " ".join(" ".join(map(str, body.itertext())).split())
         found.append((file, len(text), _part(titles, body, text)))

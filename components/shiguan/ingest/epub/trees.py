@@ -23,7 +23,7 @@ _ANY_TAG = re.compile(r"<(/?)([A-Za-z][\w:.-]*)[^<>]*>")
 _MOST_LEVELS = 1_000
 _MOST_PIECES = 100
 _TAG = re.compile(r"[^\W\d][\w.-]*")
-_HEADING = re.compile("h[1-6]")
+HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
 _VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
 _DOCTYPE = re.compile(r"""<(?:"[^"]*+"|'[^']*+'|\[(?:"[^"]*+"|'[^']*+'|[^]"'])*+]|[^"'\[>])*+>""")
 
@@ -214,7 +214,7 @@ def _localised(root: Element | None) -> Element | None:
         name = name if _TAG.fullmatch(name := local_name(tag).lower()) else "unknown"
         above = element.getparent() if name == "button" else None
         alone = element.getprevious() is None and element.getnext() is None
-        if above is not None and _HEADING.fullmatch(str(above.tag)) and alone:
+        if above is not None and above.tag in HEADINGS and alone:
             # A heading that opens what is below it.
             name = name if f"{above.text or ''}{element.tail or ''}".strip() else "span"
         if name == "template" and element.get("shadowrootmode"):
@@ -268,24 +268,16 @@ def short_text(element: Element) -> str:
 
 
 def _pieces(element: Element, instead: Callable[[Element], str | None] = lambda _: None) -> Iterator[str]:
-    skipping: Element | None = None
-    for event, node in etree.iterwalk(element, events=("start", "end")):
-        if skipping is None:
-            name = str(node.tag)
-            text = None
-            if event == "start":
-                text = "" if name in UNCOUNTED_ELEMENTS else instead(node)
-            if is_separate(node):
-                yield " "
-            if event == "start":
-                yield (node.text or "") if text is None else text
-                skipping = node if text is not None else None
-                continue
-        elif event == "start" or node is not skipping:
-            yield ""
-            continue
-        skipping = None
-        if node is not element:
+    nodes = etree.iterwalk(element, events=("start", "end"))
+    for event, node in nodes:
+        if is_separate(node):
+            yield " "
+        if event == "start":
+            text = "" if node.tag in UNCOUNTED_ELEMENTS else instead(node)
+            if text is not None:
+                nodes.skip_subtree()
+            yield (node.text or "") if text is None else text
+        elif node is not element:
             yield node.tail or ""
 
 
