@@ -5,7 +5,7 @@ from typing import Any
 
 from haystack import Document, component
 
-from shiguan.models.engine import E5_IDENTITY, Kind, engine
+from shiguan.models.engine import E5_IDENTITY, engine
 
 
 @component
@@ -41,12 +41,11 @@ class E5DocumentEmbedder:
         engine()
 
     @component.output_types(documents=list[Document])
-    def run(self, documents: list[Document], kind: Kind = "passage") -> dict[str, Any]:
+    def run(self, documents: list[Document]) -> dict[str, Any]:
         """
         Embed documents.
 
         :param documents: Any documents.
-        :param kind: "passage" for texts that are found, "query" for texts that search, such as a claim to be checked.
         :returns: `documents`: copies in the same order, each with its embedding.
         :raises ModelMissingError: If the model's weights are not installed, or are not the expected ones.
         """
@@ -57,6 +56,6 @@ class E5DocumentEmbedder:
             "\n".join([*(str(value) for name in fields if (value := each.meta.get(name))), each.content or ""])
             for each in documents
         ]
-        vectors = engine().embed(texts, kind).tolist()
+        vectors = engine().embed(texts, "passage").tolist()
         embedded = [replace(document, embedding=vector) for document, vector in zip(documents, vectors, strict=True)]
         return {"documents": embedded}
