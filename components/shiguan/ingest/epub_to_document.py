@@ -54,12 +54,8 @@ class EPUBToDocument(Converter):
         archive = SafeArchive(source.data, source=name)
         book, blocks = read_book(archive, include_front_matter=self.include_front_matter)
         reports.warnings.extend(book.warnings)
+        more = {"author": ", ".join(book.authors), "work": book.work, "left_out": dict(book.left_out)}
         base: dict[str, Any] = {"source": name, "title": book.title or Path(name).stem}
-        if book.authors:
-            base["author"] = ", ".join(book.authors)
-        if book.work:
-            base["work"] = book.work
-        if book.left_out:
-            base["left_out"] = dict(book.left_out)
+        base |= {key: value for key, value in more.items() if value}
         base |= {key: value for key, value in source.meta.items() if key not in _OWN_KEYS}
         return [Document(content=block.content, meta=base | block.meta) for block in blocks]
