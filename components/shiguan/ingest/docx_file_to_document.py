@@ -114,6 +114,10 @@ class _DocxReader:
         root = parse_part(self._archive.read(name, _MOST_BYTES))
         if root is None:
             raise SourceError(self._archive.source, f"its part `{name}` is damaged", _DAMAGED)
+        for alternate in list(root.iter("o_AlternateContent")):
+            # Its branches show the same to different programs: the first with text is read.
+            chosen = next((branch for branch in alternate if length(branch)), next(iter(alternate), None))
+            alternate[:] = [] if chosen is None else [chosen]
         return root
 
     def properties(self) -> dict[str, Any]:
@@ -174,13 +178,11 @@ class _DocxReader:
                 self._paragraph(child, out)
             elif name == "tbl":
                 self._table(child, etree.SubElement(out, "table"))
-            elif name == "o_AlternateContent":
-                self._blocks(self._chosen(child), out)
             elif name in _EQUATIONS or name == "r":
                 self._fill(etree.SubElement(out, "p"), [child], [])
             elif name in _SKIPPED:
                 self._skip(child)
-            else:  # content controls, insertions, moves, smart tags, custom XML
+            else:  # content controls, insertions, moves, smart tags, custom XML, alternatives
                 self._blocks(child, out)
 
     def _table(self, table: Element, out: Element) -> None:
@@ -202,9 +204,7 @@ class _DocxReader:
     def _rows(self, node: Element, wanted: str) -> Iterator[Element]:
         """Yield the rows of a table or the cells of a row, whatever they are wrapped in."""
         for child in node:
-            if child.tag == "o_AlternateContent":
-                yield from self._rows(self._chosen(child), wanted)
-            elif child.tag != wanted:
+            if child.tag != wanted:
                 yield from self._rows(child, wanted)
             elif child.find("trPr/del") is not None or child.find("tcPr/cellDel") is not None:
                 self._skip(child, "deleted text")
@@ -230,8 +230,7 @@ class _DocxReader:
     def _begin(self, paragraph: Element, out: Element) -> Element:
         """Add the element that a paragraph is, by its style."""
         style = self._style(value_at(paragraph, "pPr/pStyle"))
-        outline = value_at(paragraph, "pPr/outlineLvl")
-        level = min(int(outline) + 1, _DEEPEST_HEADING) if re.fullmatch("[0-8]", outline) else style.level
+        level = _outline_level(paragraph) or style.level
         if level and length(paragraph, "t"):
             self._titled = self._titled or level == _TITLE
             return etree.SubElement(out, f"h{min(max(level, 0) + self._titled, _DEEPEST_HEADING)}")
@@ -251,8 +250,6 @@ class _DocxReader:
                 continue
             if name == "r":
                 self._run(child, out, boxes)
-            elif name == "o_AlternateContent":
-                self._inline(self._chosen(child), out, boxes)
             elif name in _DRAWINGS:
                 self._drawing(child, out, boxes)
             elif name == "hyperlink" and (anchor := value(child, "anchor")):
@@ -336,7 +333,7 @@ class _DocxReader:
         link.text = "*"
 
     def _drawing(self, drawing: Element, out: Element, boxes: list[Element]) -> None:
-        nearest = ("txbxContent", "o_Fallback", *_DRAWINGS)
+        nearest = ("txbxContent", *_DRAWINGS)
         boxes += (b for b in drawing.iter("txbxContent") if next(b.iterancestors(*nearest), None) is drawing)
         for text in drawing.iter("o_t"):
             self._say(text, f"{text.text or ''} ")
@@ -345,15 +342,6 @@ class _DocxReader:
         described = next(filter(None, about), "")
         if described:
             self._add(out, "img", alt=described)
-
-    def _chosen(self, alternate: Element) -> Element:
-        """Return the first branch with text; the others show the same to older programs."""
-        branches = list(alternate)
-        chosen = next((branch for branch in branches if length(branch)), branches[0] if branches else alternate)
-        for branch in branches:
-            if branch is not chosen:
-                self._done += length(branch)
-        return chosen
 
     def _fill(self, element: Element, node: Element | list[Element], boxes: list[Element]) -> None:
         self._inline(node, element, boxes)
@@ -387,9 +375,8 @@ class _DocxReader:
             if definition is None:
                 break
             name = value_at(definition, "name").lower()
-            heading, outline = _HEADING.fullmatch(name), value_at(definition, "pPr/outlineLvl")
-            level = int(heading[1]) if heading else _TITLE if name == "title" else 0
-            level = level or (int(outline) + 1 if re.fullmatch("[0-8]", outline) else 0)
+            heading = _HEADING.fullmatch(name)
+            level = int(heading[1]) if heading else _TITLE if name == "title" else _outline_level(definition)
             kind = "quote" if name in _QUOTES else "caption" if name == "caption" else ""
             kind = "contents" if name.startswith(("toc ", "table of ")) and name != "toc heading" else kind
             raised = value_at(definition, "rPr/vertAlign") == "superscript"
@@ -398,3 +385,9 @@ class _DocxReader:
             style = _Style(level, style.kind or kind, style.raised or raised, hidden, numbered)
             style_id = value_at(definition, "basedOn")
         return style._replace(level=0) if style.kind else style
+
+
+def _outline_level(element: Element) -> int:
+    """Return the rank of the heading that a paragraph or a style says it is; 0 if it is none."""
+    stated = value_at(element, "pPr/outlineLvl")
+    return int(stated) + 1 if re.fullmatch("[0-8]", stated) else 0
