@@ -1,7 +1,7 @@
 """Finds the notes of a book: the links that lead to them, their marks, and the place where each is inserted."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -186,7 +186,7 @@ class NoteIndex:
     a list or chapter of notes, or begins with the same number. Some marks have the note in an attribute.
     """
 
-    def __init__(self, files: Iterable[BookFile], resolve: Resolve) -> None:
+    def __init__(self, files: Sequence[BookFile], resolve: Resolve) -> None:
         self.notes: dict[Element, Note] = {}
         self.marks: dict[Element, Note] = {}
         self.dangling = 0
@@ -196,16 +196,13 @@ class NoteIndex:
         self._stated: dict[Element, str] = {}
         # The links with a fragment, and the elements that they lead to.
         self._links: dict[Element, Element | None] = {}
-        files = list(files)
-        self._walk(files, resolve)
+        self._into_block: dict[Element, list[Element]] = {}  # of each block the links that lead into it
         self._back_links: set[Element] = set()
         self._note_at = cache(self._note_element)
         self._plain: dict[Element, tuple[bool, bool]] = {}
-        self._into_block = self._links_by_block()
+        self._walk(files, resolve)
         if self._unpack():
-            self._places.clear()
             self._walk(files, resolve)
-            self._into_block = self._links_by_block()
         for link, target in self._links.items():
             self._judge(link, target)
         for element, text in self._stated.items():
@@ -237,7 +234,9 @@ class NoteIndex:
         is_first_word = number and number != mark and (mark or (found and found[0].strip() == number))
         return text if is_first_word or not found else text[found.end() :].strip() or text
 
-    def _walk(self, files: Iterable[BookFile], resolve: Resolve) -> None:
+    def _walk(self, files: Sequence[BookFile], resolve: Resolve) -> None:
+        self._places.clear()
+        self._into_block.clear()
         ids: dict[tuple[str, str], Element] = {}
         for file in files:
             # The rank of the heading "Notes" that the elements are below.
@@ -255,24 +254,18 @@ class NoteIndex:
                     self._in_notes.add(element)
                 if text := stated_note(element) if inside is None else "":
                     self._stated[element], inside = text, element
-                for key in ("id", "name"):
-                    if element_id := element.get(key, ""):
-                        # If an id occurs twice, reading systems go to the first.
-                        ids.setdefault((file.href, element_id), element)
+                for element_id in filter(None, map(element.get, ("id", "name"))):
+                    # If an id occurs twice, reading systems go to the first.
+                    ids.setdefault((file.href, element_id), element)
                 if element.tag == "a" and "#" in element.get("href", ""):
                     self._links[element] = None
                 if not text and element.tag not in ("a", "span", "sup") and tokens(element, "type", "role") & _NOTES:
                     self._add(element, typed=True)
         for link in self._links:
             place = resolve(self._places[link][0].href, link.get("href", ""))
-            self._links[link] = ids.get(place) if place is not None else None
-
-    def _links_by_block(self) -> dict[Element, list[Element]]:
-        found: dict[Element, list[Element]] = {}
-        for link, target in self._links.items():
+            target = self._links[link] = ids.get(place) if place is not None else None
             if target is not None:
-                found.setdefault(_block_of(target), []).append(link)
-        return found
+                self._into_block.setdefault(_block_of(target), []).append(link)
 
     def _unpack(self) -> bool:
         """Put each of several notes of one paragraph into an element of its own; return whether there were any."""
