@@ -23,6 +23,9 @@ class E5DocumentEmbedder:
     ```
     """
 
+    identity = E5_IDENTITY
+    """The identity of the model, for the store's format."""
+
     def __init__(self, *, meta_fields_to_embed: list[str] | None = None) -> None:
         """
         Set what is embedded; nothing is loaded yet.
@@ -30,11 +33,6 @@ class E5DocumentEmbedder:
         :param meta_fields_to_embed: Meta fields, such as `title`, that are embedded before the content, one per line.
         """
         self.meta_fields_to_embed = meta_fields_to_embed
-
-    @property
-    def identity(self) -> str:
-        """The identity of the model, for the store's format."""
-        return E5_IDENTITY
 
     def warm_up(self) -> None:
         """Load the model, or use the one that this process has; a second call does nothing."""
