@@ -2,7 +2,7 @@
 
 import posixpath
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -95,6 +95,9 @@ class Package:
         """Where the text begins."""
         return [landmark for landmark in self.landmarks if landmark.kinds & _TEXT_START]
 
+    def warn(self, fault: str) -> None:
+        self.warnings.append(f"{self.source}: {fault}")
+
 
 def _read_nav(root: Element, base: str, package: Package) -> None:
     """Read an EPUB 3 navigation document."""
@@ -162,7 +165,9 @@ def _words(line: Element) -> tuple[str, str] | None:
 def read_package(archive: SafeArchive) -> Package:
     """Read the package of an EPUB 2 or 3."""
     opf_name = _opf_name(archive)
-    _refuse_locked(archive)
+    if lock := next(_locks(archive), ""):
+        cause = f"the book is locked: {lock}"
+        raise SourceError(archive.source, cause, "Get an edition of the book without copy protection")
     opf = parse_xml(archive.read(opf_name, _MAX_PACKAGE_BYTES))
     if opf is None:
         raise SourceError(archive.source, f"its package file `{opf_name}` cannot be read", "Get an undamaged copy")
@@ -222,22 +227,18 @@ def _opf_name(archive: SafeArchive) -> str:
     raise SourceError(archive.source, cause, "Get an undamaged copy of the book")
 
 
-def _refuse_locked(archive: SafeArchive) -> None:
+def _locks(archive: SafeArchive) -> Iterator[str]:
+    """Yield what says that the book can be read only with a key."""
     name = archive.find(_ENCRYPTION)
     root = parse_xml(archive.read(name, _MAX_PACKAGE_BYTES)) if name else None
     for data in root.iter("encrypteddata") if root is not None else ():
         method = next((node.get("Algorithm", "") for node in data.iter("encryptionmethod")), "")
         target = next((node.get("URI", "") for node in data.iter("cipherreference")), "")
-        if method.lower() in _FONT_OBFUSCATION or target.lower().endswith(_FONTS):
-            continue
-        cause = (
-            f"the book is locked: `{_ENCRYPTION}` says that `{target or 'its content'}` is encrypted (copy protection)"
-        )
-        raise SourceError(archive.source, cause, "Get an edition of the book without copy protection")
+        if method.lower() not in _FONT_OBFUSCATION and not target.lower().endswith(_FONTS):
+            yield f"`{_ENCRYPTION}` says that `{target or 'its content'}` is encrypted (copy protection)"
     rights = archive.find(_RIGHTS)
     if rights and _ADEPT in archive.read(rights, _MAX_PACKAGE_BYTES):
-        cause = f"the book is locked: `{_RIGHTS}` holds a licence of Adobe's copy protection"
-        raise SourceError(archive.source, cause, "Get an edition of the book without copy protection")
+        yield f"`{_RIGHTS}` holds a licence of Adobe's copy protection"
 
 
 def _read_metadata(opf: Element, package: Package) -> None:
@@ -290,19 +291,14 @@ def _read_spine(opf_name: str, opf: Element, manifest: dict[str, Element], packa
         item = _readable(manifest, idref)
         if item is None:
             if idref not in manifest:
-                package.warnings.append(
-                    f"{package.source}: the reading order names `{idref}`, which the manifest lacks; it was left out."
-                )
+                package.warn(f"the reading order names `{idref}`, which the manifest lacks; it was left out.")
             elif not manifest[idref].get("media-type", "").startswith("image/"):
-                href = manifest[idref].get("href", "")
-                package.warnings.append(f"{package.source}: `{href}` of the reading order is no page; it was left out.")
+                package.warn(f"`{manifest[idref].get('href', '')}` of the reading order is no page; it was left out.")
             continue
         target = package.find(opf_name, item.get("href", ""))
         if target is None or target.href == opf_name:
-            package.warnings.append(
-                f"{package.source}: `{item.get('href', '')}` of the reading order is missing from the archive; "
-                "the rest was read."
-            )
+            href = item.get("href", "")
+            package.warn(f"`{href}` of the reading order is missing from the archive; the rest was read.")
         elif target.href not in seen:
             seen.add(target.href)
             package.spine.append((index, target.href, itemref.get("linear", "").strip().lower() != "no"))

@@ -47,7 +47,8 @@ def page_documents(
         root, problems = parse_xhtml(page) if len(page) <= _MAX_CHAPTER_BYTES else (None, [])
     # Browsers that save a page write its own address before the places within it.
     package = Package(name, lambda base, href: Target(base, unquote(href.partition("#")[2])))
-    package.warnings += [f"{name}: the page was mended: {'; '.join(problems)}."] if problems else []
+    if problems:
+        package.warn(f"the page was mended: {'; '.join(problems)}.")
     try:
         if not isinstance(root, Element):
             raise SourceError(name, "the page cannot be read", _NEXT_STEP)
@@ -75,7 +76,6 @@ def page_documents(
 
 
 def _blocks(package: Package, files: list[BookFile], *, include: bool) -> list[Block]:
-    source, warnings = package.source, package.warnings
     blocks, left = _read(package, files, include=include)
     shown = sum(len(block.content) for block in blocks)
     # A page that hides most of its text has a script that shows it.
@@ -85,13 +85,13 @@ def _blocks(package: Package, files: list[BookFile], *, include: bool) -> list[B
             marked = (
                 "most of its text is hidden" if shown else "the whole text is marked as cover, contents or the like"
             )
-            warnings.append(f"{source}: {marked}; nothing was left out.")
+            package.warn(f"{marked}; nothing was left out.")
     if not blocks:
-        raise SourceError(source, "there is no text in it, perhaps only pictures", "Use an edition with text")
+        raise SourceError(package.source, "there is no text in it, perhaps only pictures", "Use an edition with text")
     package.left_out = left
     if left:
         advice = "; `include_front_matter: true` keeps all" if package.spine else ""
-        warnings.append(left_out_sentence(source, left, advice))
+        package.warnings.append(left_out_sentence(package.source, left, advice))
     return blocks
 
 
@@ -120,14 +120,14 @@ def _files(archive: SafeArchive, package: Package) -> Iterator[BookFile]:
         try:
             root, problems = parse_xhtml(archive.read(href, _MAX_CHAPTER_BYTES))
         except SourceError as error:
-            package.warnings.append(f"{error.source}: {error.cause}; this chapter was left out, the rest was read.")
+            package.warn(f"{error.cause}; this chapter was left out, the rest was read.")
             continue
         faults = "; ".join(problems)
         if root is None:
-            package.warnings.append(f"{package.source}: `{href}` cannot be read ({faults}); the rest was read.")
+            package.warn(f"`{href}` cannot be read ({faults}); the rest was read.")
             continue
         if problems:
-            package.warnings.append(f"{package.source}: `{href}` was mended: {faults}.")
+            package.warn(f"`{href}` was mended: {faults}.")
         linked = _linked(root, href, package.find)
         # Books have sheets for some devices beside those that all show.
         rules = (rule for name, own in sheets.items() for rule in own if name in linked or not rule.hides)
@@ -138,22 +138,18 @@ def _files(archive: SafeArchive, package: Package) -> Iterator[BookFile]:
 def _read(package: Package, files: list[BookFile], *, include: bool) -> tuple[list[Block], Counter[str]]:
     notes = NoteIndex(files, package.find)
     if notes.dangling and not include:
-        package.warnings.append(
-            f"{package.source}: {notes.dangling:,} note marks lead nowhere; numbers joined to a word were left out."
-        )
+        package.warn(f"{notes.dangling:,} note marks lead nowhere; numbers joined to a word were left out.")
     sections = SectionTracker(package.nav, (landmark.label for landmark in package.starts if landmark.label))
     roles = Roles(package, files, include_front_matter=include)
     repeated = repeated_alternatives(file.root for file in files)
     pages, faults = begin_pages(files, package.pages, list(notes.notes.values()))
     if faults and not include:
-        package.warnings.append(f"{package.source}: its list of pages is not to be trusted: {'; '.join(faults)}.")
+        package.warn(f"its list of pages is not to be trusted: {'; '.join(faults)}.")
     reader = ChapterReader(package.language, sections, notes, roles, repeated, pages)
     for file in files:
         reader.read(file)
     if reader.lost_marks and not include:
-        package.warnings.append(
-            f"{package.source}: {reader.lost_marks:,} raised marks of notes lead to no note; they were left out."
-        )
+        package.warn(f"{reader.lost_marks:,} raised marks of notes lead to no note; they were left out.")
     # A heading without text below it is text itself, or it would be lost.
     blocks = [
         *(block for block in reader.blocks if block.heading is None or not block.heading.seen),
