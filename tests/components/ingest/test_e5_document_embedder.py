@@ -19,6 +19,7 @@ def test_run_gives_copies_with_vectors_in_their_order():
     assert all(document.embedding is None for document in documents)
     wanted = engine_module.engine().embed(["张巡守睢阳。", "The cat sat.", ""], "passage")
     assert np.array([document.embedding for document in result]) == pytest.approx(wanted)
+    assert E5DocumentEmbedder().run(documents=[]) == {"documents": []}
 
 
 def test_named_meta_fields_are_embedded_before_the_content():

@@ -19,19 +19,6 @@ BOOKS = [
 BLOCKS = "p div li br td th tr h1 h2 h3 dt dd blockquote text caption".split()
 
 
-@pytest.fixture(scope="module")
-def read(public_data):
-    """Convert a book, once."""
-    done = {}
-
-    def convert(name):
-        if name not in done:
-            done[name] = EPUBToDocument().run(sources=[public_data / "epub" / f"{name}.epub"])
-        return done[name]
-
-    return convert
-
-
 def own_text(element):
     """The element's text, computed without the code under test: no ruby readings, white space collapsed."""
     copy = deepcopy(element)
@@ -47,20 +34,17 @@ def own_text(element):
 
 
 @pytest.mark.parametrize("name", BOOKS)
-def test_every_book_converts_without_complaint(read, name):
-    result = read(name)
-    assert result["documents"]
+def test_every_book_is_read_without_complaint_and_every_anchor_leads_back_to_its_text(public_data, name):
+    path = public_data / "epub" / f"{name}.epub"
+    result = EPUBToDocument().run(sources=[path])
+    documents = result["documents"]
+    assert documents
     assert result["skipped"] == []
     assert all("skipped (not body text)" in warning for warning in result["warnings"])
-    order = [document.meta["anchor"]["spine"] for document in result["documents"]]
+    order = [document.meta["anchor"]["spine"] for document in documents]
     assert order == sorted(order)
-
-
-@pytest.mark.parametrize("name", BOOKS)
-def test_every_anchor_leads_back_to_its_text(read, public_data, name):
-    documents = read(name)["documents"]
     trees, texts = {}, {}
-    archive = SafeArchive((public_data / "epub" / f"{name}.epub").read_bytes(), source=name)
+    archive = SafeArchive(path.read_bytes(), source=name)
     for href in {d.meta["anchor"]["href"] for d in documents}:
         trees[href], _ = parse_xhtml(archive.read(href))
     for document in documents:
@@ -81,8 +65,8 @@ def test_every_anchor_leads_back_to_its_text(read, public_data, name):
             assert len(trees[note["anchor"]["href"]].xpath(note["anchor"]["path"])) == 1
 
 
-def test_wasteland_has_its_fifty_notes_in_the_poem(read):
-    documents = read("wasteland")["documents"]
+def test_wasteland_has_its_fifty_notes_in_the_poem(public_data):
+    documents = EPUBToDocument().run(sources=[public_data / "epub" / "wasteland.epub"])["documents"]
     assert sum(len(d.meta.get("notes", [])) for d in documents) == 50
     assert sum(d.content.count("[Note: ") for d in documents) == 50
     (stanza,) = [d for d in documents if "What are the roots that clutch" in d.content]

@@ -327,7 +327,6 @@ LEFT_OUT = {
     "guide": {"guide": "<guide><reference type='title-page' href='x.xhtml'/></guide>"},
     "nonlinear": {"nonlinear": ("x.xhtml",)},
     "not in the spine": {"spine": ["c.xhtml"]},
-    "title in nav": {"nav": li("One", "c.xhtml") + li("版权信息", "x.xhtml")},
 }
 
 
