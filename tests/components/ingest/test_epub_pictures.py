@@ -9,7 +9,6 @@ from tests.doubles.epub_builder import EpubBuilder, chapter
 
 from shiguan.ingest.epub.pictures import formula_text
 from shiguan.ingest.epub_to_document import EPUBToDocument
-from shiguan.ingest.html_page_to_document import HtmlPageToDocument
 
 
 def read(body):
@@ -123,12 +122,6 @@ def test_anchor_behind_a_formula_counts_the_letters_of_the_file():
     documents = read(f"<div>{math(SQUARE)} ab<p>cd</p>ef</div>")
     # "x2 ab cd ef": what `element_text` gives of the element.
     assert [(one.content, one.meta["anchor"]["offset"]) for one in documents] == [("x^{2} ab", 0), ("cd", 0), ("ef", 9)]
-
-
-def test_web_page_reads_formulas_too():
-    page = f"<html><body><p>Let {math(SQUARE)}.</p></body></html>".encode()
-    result = HtmlPageToDocument().run(sources=[ByteStream(page, mime_type="text/html", meta={"file_path": "p.html"})])
-    assert [one.content for one in result["documents"]] == ["Let x^{2}."]
 
 
 ELEMENTS = "mrow mi mn mo mfrac msup msub mtable mtr mtd mfenced munderover semantics annotation mtext p".split()

@@ -92,6 +92,7 @@ ORIGINAL, TRANSLATED = "白日登山望烽火，\n黄昏饮马傍交河。", "By
     [
         ("<p>He said <q>go</q> and <q>“stay”</q>.</p>", ["He said “go” and “stay”."]),
         ("<p><label>Name</label><button>Send</button><select><option>One</option></select></p>", ["Name"]),
+        ("<p>Let <math><msup><mi>x</mi><mn>2</mn></msup></math>.</p>", ["Let x^{2}."]),
         ("<p>The area <mjx-container><svg><g/></svg></mjx-container> in feet.</p>", ["The area in feet."]),
         ('<p>It fell.<div class="docnav"><a href="/a">Prev</a> | <a href="/b">Next</a></div></p>', ["It fell."]),
         ("<p>Tang &amp Song,&nbsp R&D, &lt 5 &deg; &copy; &copy 755</p>", ["Tang & Song, R&D, < 5 ° © © 755"]),
