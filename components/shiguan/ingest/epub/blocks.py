@@ -129,7 +129,7 @@ class BlockBuilder:
     kind: str
     anchor: dict[str, Any]
     language: str
-    page: str = ""
+    page: str
     preformatted: bool = False
     length: int = 0
     _pieces: list[_Piece] = field(default_factory=list)

@@ -50,7 +50,7 @@ def label(alt: str) -> str:
     return f"[图：{alt}]" if detect_language(alt) == "zh" else f"[Image: {alt}]"
 
 
-def power(base: str, raised: str, *, in_table: bool = False) -> str:
+def power(base: str, raised: str, *, in_table: bool) -> str:
     """Return raised letters as they are written in a line: behind `^`, a sum in brackets; nothing if they are none."""
     of_note = in_table and base[-3:].isalpha() and base[-3:-2] and _OF_NOTE.fullmatch(raised)
     if of_note or (base[-1:].isalnum() and _ROMAN.fullmatch(raised)):

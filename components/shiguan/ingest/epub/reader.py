@@ -30,7 +30,7 @@ _SHEETS, _MOST_STYLES = 20, 4 * 1024 * 1024
 _NEXT_STEP = "Get an undamaged copy of the book"
 
 
-def read_book(archive: SafeArchive, *, include_front_matter: bool = False) -> tuple[Package, list[Block]]:
+def read_book(archive: SafeArchive, *, include_front_matter: bool) -> tuple[Package, list[Block]]:
     """Read what a book says about itself, and its blocks in reading order."""
     package = read_package(archive)
     if not (files := list(_files(archive, package))):

@@ -36,7 +36,7 @@ class SectionTracker:
     the two texts once. Entries extend over several files until a heading or entry ends them.
     """
 
-    def __init__(self, entries: Iterable[Entry], skipped_labels: Iterable[str] = ()) -> None:
+    def __init__(self, entries: Iterable[Entry], skipped_labels: Iterable[str]) -> None:
         self._targets: dict[tuple[str, str], Entry] = {}
         for entry in entries:
             # If a part and its first chapter lead to the same place, the entry of the chapter has both.
