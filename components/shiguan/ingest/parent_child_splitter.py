@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -182,14 +183,9 @@ def _add(section: _Section, start: int, text: str, meta: dict[str, Any]) -> None
 
 def _pages(text: str, meta: dict[str, Any]) -> Iterator[tuple[int, int, str | None]]:
     """Yield where each page of a block begins and ends, with its label if its source has labels."""
-    if marks := meta.get("pages"):
-        for (at, label), (end, _) in pairwise([*marks, (len(text), "")]):
-            yield at, end, label
-        return
-    at = 0
-    for content in text.split("\f"):
-        yield at, at + len(content), None
-        at += len(content) + 1
+    marks = meta.get("pages") or [(0, None), *((found.end(), None) for found in re.finditer("\f", text))]
+    for (at, label), (end, _) in pairwise([*marks, (len(text), None)]):
+        yield at, end - text.endswith("\f", at, end), label
 
 
 def _moved(span: dict[str, Any], by: int) -> dict[str, Any]:
