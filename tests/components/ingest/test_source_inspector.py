@@ -284,12 +284,21 @@ ARCHIVE = (
 )
 
 
+WRITTEN = {
+    "with its encoding": ARCHIVE,
+    "as Chrome writes it": ARCHIVE.replace('; charset="utf-8"', ""),
+    "mixed": ARCHIVE.replace("multipart/related", "multipart/mixed"),
+    "alternative": ARCHIVE.replace("multipart/related", "multipart/alternative"),
+    "a page alone": ARCHIVE.partition("Content-Type")[0] + ARCHIVE.split("--b\n")[1],
+}
+
+
 @pytest.mark.parametrize("name", ["a.html", "a.mhtml"])
-@pytest.mark.parametrize("stated", ['; charset="utf-8"', ""], ids=["stated", "as Chrome writes it"])
-def test_a_web_archive_is_read_as_a_page(name, stated):
-    written = ARCHIVE.replace('; charset="utf-8"', stated)
-    result = inspect_data(written.encode(), name)
-    assert "<p>安禄山 rose at Fanyang.</p>" in result["sources"][0].data.decode()
+@pytest.mark.parametrize("written", WRITTEN.values(), ids=WRITTEN)
+def test_a_web_archive_or_a_saved_letter_is_read_as_a_page(written, name):
+    [source] = inspect_data(written.encode(), name)["sources"]
+    assert "<p>安禄山 rose at Fanyang.</p>" in source.data.decode()
+    assert "Content-Type" not in source.data.decode()
 
 
 @pytest.mark.parametrize("stated", ["gb2312", "us-ascii", "unicode"])
@@ -298,17 +307,6 @@ def test_a_web_archive_in_a_larger_encoding_than_it_states_is_read_whole(stated)
     page = '<html><meta charset="gb2312"><p>朱镕基说，这是好的。</p></html>\n--b--\n'
     result = inspect_data(f"{head}\n\n{page}".encode("gbk"), "a.mht")
     assert "<p>朱镕基说，这是好的。</p>" in result["sources"][0].data.decode()
-
-
-@pytest.mark.parametrize("kind", ["multipart/mixed", "multipart/alternative", "text/html"])
-def test_a_saved_letter_is_read_as_a_page(kind):
-    written = ARCHIVE.replace("multipart/related", kind)
-    if kind == "text/html":
-        head, _, body = written.partition('Content-Type: text/html; type="text/html"; boundary="b"\n\n--b\n')
-        written = head + body.partition("--b")[0]
-    result = inspect_data(written.encode(), "a.mht")
-    assert "<p>安禄山 rose at Fanyang.</p>" in result["sources"][0].data.decode()
-    assert "Content-Type" not in result["sources"][0].data.decode()
 
 
 def test_the_frames_of_a_web_archive_are_told():
