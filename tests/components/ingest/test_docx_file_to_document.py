@@ -85,6 +85,10 @@ CONSTRUCTS = {
         "The toll is nine coins.",
     ),
     "shape": (paragraph("<w:r><w:drawing><a:t>Drawn words</a:t></w:drawing></w:r>"), "Drawn words"),
+    "shape in two ways": (
+        paragraph("<w:r><w:drawing><mc:AlternateContent><mc:Choice><a:t>Drawn words</a:t></mc:Choice><mc:Fallback><a:t>Drawn words</a:t>"
+                  "</mc:Fallback></mc:AlternateContent></w:drawing></w:r>"), "Drawn words",
+    ),
     "letters drawn": (paragraph('<w:r><w:pict><v:shape><v:textpath string="Kucha"/></v:shape></w:pict></w:r>'), "Kucha"),
     "picture": (paragraph('<w:r><w:drawing><wp:docPr descr="A map of the oasis"/></w:drawing></w:r>'),
         "[Image: A map of the oasis]"),
