@@ -19,6 +19,7 @@ from rich.progress import (
 from rich.text import Text
 
 from shiguan.evaluation.tables import Table
+from shiguan.text.languages import has_han
 from shiguan.text.places import page_words
 from shiguan.text.terminal import console_for_people, one_line
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:  # what only checks a file does not wait for Haystack
 Item = TypeVar("Item")
 
 _MAX_LISTED = 20
+_CLOSING = "，。、；：？！”’」』）》〉】…"
 
 
 def source_lines(sources: list[dict[str, Any]]) -> Iterator[RenderableType]:
@@ -168,7 +170,17 @@ def place_line(place: Mapping[str, Any]) -> str:
 
 def print_indented(console: Console, text: Text, indent: int) -> None:
     """Print wrapped text with a margin and without trailing blanks, so that it can be copied."""
-    for line in text.wrap(console, max(console.width - indent, 2)):  # two columns hold any character
+    # Up to two closing signs of Chinese hang at the end of a line, so that none begins the next one.
+    room = 4 if has_han(text.plain) else 0
+    lines: list[Text] = []
+    for line in text.wrap(console, max(console.width - indent - room, 2)):  # two columns hold any character
+        head = line.plain[:2] if room and lines and lines[-1] else ""
+        signs = len(head) - len(head.lstrip(_CLOSING))
+        if signs:
+            lines[-1].append_text(line[:signs])
+        if line[signs:] or not signs:
+            lines.append(line[signs:])
+    for line in lines:
         line.rstrip()
         console.print(Text.assemble(" " * indent if line else "", line), soft_wrap=True)
 

@@ -4,6 +4,7 @@ import io
 import json
 
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 from tests.doubles.small_library import TENANT
@@ -49,6 +50,17 @@ def test_a_text_with_a_margin_is_whole_on_a_terminal_that_is_narrower(text):
         printed = io.StringIO()
         print_indented(Console(file=printed, width=width), Text(text), 6)
         assert "".join(printed.getvalue().split()) == "".join(text.split())
+
+
+def test_no_line_of_chinese_begins_with_a_sign_that_closes():
+    text = "玄宗幸蜀，至马嵬驿，“六军不发。”帝曰：“何故？”（见本纪。）" * 3
+    for width in range(20, 40):
+        printed = io.StringIO()
+        print_indented(Console(file=printed, width=width), Text(text), 2)
+        lines = [line.strip() for line in printed.getvalue().splitlines()]
+        assert "".join(lines) == text
+        assert not [line for line in lines if line[0] in "，。？”）"]
+        assert max(map(cell_len, lines)) <= width - 2
 
 
 @pytest.mark.parametrize("command", ["ask", "chat", "search"])
