@@ -75,11 +75,11 @@ class Signals:
         answers, all are about as near. It is 0 where the first passage is in the question's language.
     """
 
-    cosine: float
-    coverage: float
-    agreement: float
-    chinese: float
-    same_language: float
+    cosine: float = 0.0
+    coverage: float = 0.0
+    agreement: float = 0.0
+    chinese: float = 0.0
+    same_language: float = 0.0
     language_gap: float = 0.0
     matched_coverage: float = 0.0
     lead: float = 0.0
@@ -110,22 +110,13 @@ FITTED: Final = Calibration(
 # The same where the passages have no vectors: the weights are missing, or the passages are not embedded yet.
 FITTED_BY_WORDS: Final = Calibration(
     bias=-3.03,
-    weights=Signals(cosine=0.0, coverage=3.03, agreement=0.0, chinese=1.073, same_language=0.21),
+    weights=Signals(coverage=3.03, chinese=1.073, same_language=0.21),
 )
 # The same where the question is in one of English and Chinese and the first passage in the other, printed by
 # `python -m bench.quality.across_calibration`: there the cosine itself says least.
 FITTED_ACROSS: Final = Calibration(
     bias=-1.502,
-    weights=Signals(
-        cosine=0.0,
-        coverage=0.0,
-        agreement=0.0,
-        chinese=0.0,
-        same_language=0.0,
-        language_gap=-18.61,
-        matched_coverage=4.87,
-        lead=32.66,
-    ),
+    weights=Signals(language_gap=-18.61, matched_coverage=4.87, lead=32.66),
 )
 
 
