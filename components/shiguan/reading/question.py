@@ -160,16 +160,12 @@ def _in_one_language(question: str) -> str:
     """Write a chapter's number in the language around it: `Chapter 2 讲什么`, `what is 第二章 about`."""
     if len(question) > _LONGEST:
         return question
-    question, english, chinese = fold_han(question), _numbered("en"), _numbered("zh")
+    numbered: dict[str, re.Pattern[str]] = _phrases()["numbered"]
+    question, english, chinese = fold_han(question), numbered["en"], numbered["zh"]
     if has_han(chinese.sub("", question)):
         return english.sub(lambda found: f"第{_number(found['n'])}{_level(found['u'])}", question)
     words = {level: f" {word} " for word, level in reversed(_LEVELS.items()) if word.isascii()}
     return chinese.sub(lambda one: f"{words[_level(one['u'] or '卷')]}{_number(one['n'] or one['m'])} ", question)
-
-
-def _numbered(language: str) -> re.Pattern[str]:
-    found: re.Pattern[str] = _phrases()["numbered"][language]
-    return found
 
 
 def _level(word: str) -> str:
