@@ -51,10 +51,6 @@ class Tokenizer:
         cut = self._cut([self._normalized(text) for text in texts])
         return [len(ids) - (ends[:1] == [1]) for ids, ends in cut]
 
-    def offsets(self, text: str) -> list[tuple[int, int]]:
-        """Find where the tokens stand that `counts` counts: spans in code points of the text, in order."""
-        return [(start, end) for _, start, end in self.pieces(text)]
-
     def pieces(self, text: str) -> list[tuple[int, int, int]]:
         """Return the tokens that `counts` counts, each with its place: the span in code points of the text."""
         characters: list[str] = []
@@ -279,7 +275,7 @@ class TokenCounter:
         """Find where one text's tokens stand."""
         if self._tokenizer is None:
             return [match.span() for match in _STAND_IN.finditer(text)]
-        return self._tokenizer.offsets(text)
+        return [(start, end) for _, start, end in self._tokenizer.pieces(text)]
 
 
 def estimated_tokens(text: str, embedders: int) -> int:
