@@ -160,9 +160,10 @@ _WORD = re.compile(rf"[{HAN}]+|[^\W_{HAN}][^\W{HAN}'’.-]*(?:['’.-][^\W_{HAN}
 _CITATION = re.compile(r"[\[(]\d{1,3}(?:, ?\d{1,3}){0,8}[\])]")
 # A run of Chinese characters longer than this is a clause, not a word.
 _LONGEST_RUN = 8
+_MOST_TERMS = 6
 
 
-def salient_terms(question: str, turns: Sequence[ChatMessage], limit: int = 6) -> list[str]:
+def salient_terms(question: str, turns: Sequence[ChatMessage]) -> list[str]:
     """
     Return the most informative words of the turns before a question that it does not have itself.
 
@@ -183,7 +184,7 @@ def salient_terms(question: str, turns: Sequence[ChatMessage], limit: int = 6) -
             weights[key] = weights.get(key, 0.0) + share * weight
             spelled.setdefault(key, word)
     best = sorted(weights, key=lambda key: -weights[key])
-    return [spelled[key] for key in best[:limit]]
+    return [spelled[key] for key in best[:_MOST_TERMS]]
 
 
 def _exchanges(question: str, turns: Sequence[ChatMessage]) -> set[int] | None:
