@@ -21,13 +21,11 @@ from shiguan.reading.text import Text, note_spans, read_text
 from shiguan.resources import read_patterns
 from shiguan.text.languages import fold_han
 from shiguan.text.names import written_in_han
-from shiguan.text.passages import similarity, touched_by
+from shiguan.text.passages import Span, similarity, touched_by
 from shiguan.text.places import place_of
 from shiguan.text.terms import covered, fold_text, is_wide, rarity, size_of, terms
 
 logger = logging.getLogger(__name__)
-
-Span = tuple[int, int]
 
 QUOTING = ("quoted", "closest")
 """The statuses of answers that only quote passages; with `closest`, no passage clearly answers."""
