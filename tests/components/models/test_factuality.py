@@ -3,8 +3,7 @@
 import pytest
 
 from shiguan.claims.stated import _LEAST
-from shiguan.errors import ModelMissingError
-from shiguan.models.factuality import ADAPTER, FactualityReader
+from shiguan.models.factuality import FactualityReader
 
 PAIRS = [
     ("the bishop poisoned the well", "It was proved that {} in 1340.", "It was whispered that {} in 1340."),
@@ -89,12 +88,3 @@ def test_a_plain_sentence_is_stated(reader, text, stretch):
 def test_any_text_is_read_and_a_place_without_text_says_nothing(reader, text):
     assert isinstance(reader.log_odds(text, [(0, len(text))]), float)
     assert reader.log_odds(text, [(len(text), len(text) + 9)]) == 0
-
-
-def test_a_missing_or_broken_adapter_is_a_missing_model(tmp_path):
-    broken = tmp_path / "factuality.npz"
-    with pytest.raises(ModelMissingError, match=r"factuality\.npz"):
-        FactualityReader(broken)
-    broken.write_bytes(ADAPTER.read_bytes()[:5_000])
-    with pytest.raises(ModelMissingError, match="force-reinstall"):
-        FactualityReader(broken)
