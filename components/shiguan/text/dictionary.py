@@ -11,7 +11,7 @@ from threading import Lock
 from haystack import logging
 
 from shiguan.resources import cache_folder, write_whole
-from shiguan.text.languages import HAN
+from shiguan.text.languages import HAN, HAN_RUN
 from shiguan.text.terms import fold_text, packaged_path, packaged_table, question_subject, rarity, terms
 
 logger = logging.getLogger(__name__)
@@ -32,7 +32,6 @@ _NO_MEANING = re.compile(
 _ARTICLE = re.compile(r"(?:to be|to|the|an?) ")
 # The word that a single character stands for: 法 is “abbr. for 法國|法国[Fa3 guo2]”.
 _STANDS_FOR = re.compile(rf"abbr\. for [^/{HAN}]*(?:[{HAN}]+\|)?([{HAN}]{{2,}})")
-_RUN = re.compile(f"[{HAN}]+")
 
 # The longest entries that are looked up, the characters of a text that are read, and the translations of a word.
 _LONGEST = {"chinese": 8, "stems": 4}
@@ -68,14 +67,14 @@ def translations(text: str, language: str, into: str) -> Translations:
 def dictionary_words(text: str, *, translated: bool) -> Iterator[tuple[list[str], list[str]]]:
     """Cut a text into words, each as characters or stems with its meanings, English ones only if `translated`."""
     text = text[:_MOST_READ]
-    if _RUN.search(text):
+    if HAN_RUN.search(text):
         yield from _chinese_words(text)
-        text = _RUN.sub(" ", text)
+        text = HAN_RUN.sub(" ", text)
     yield from _english_words(text) if translated else (([stem], []) for stem in terms(text))
 
 
 def _chinese_words(text: str) -> Iterator[tuple[list[str], list[str]]]:
-    return _words(_RUN.findall(fold_text(text)), "", "chinese", "english")
+    return _words(HAN_RUN.findall(fold_text(text)), "", "chinese", "english")
 
 
 def _english_words(text: str) -> Iterator[tuple[list[str], list[str]]]:
@@ -154,7 +153,7 @@ def _dictionary() -> sqlite3.Connection:
 
 def _rows(table: str) -> Iterator[tuple[str, str, str, int]]:
     """Read the meanings of each entry, with stems; a single character does not mean the place that it abbreviates."""
-    matches = (found for found in map(_ENTRY.fullmatch, table.splitlines()) if found and _RUN.fullmatch(found[1]))
+    matches = (found for found in map(_ENTRY.fullmatch, table.splitlines()) if found and HAN_RUN.fullmatch(found[1]))
     entries = [(found[1], _STANDS_FOR.findall(found[2]), _phrases(found[2])) for found in matches]
     known = defaultdict[str, set[str]](set)
     for word, _, phrases in entries:

@@ -10,7 +10,7 @@ from haystack.dataclasses import ChatMessage
 
 from shiguan.resources import read_patterns
 from shiguan.text.dictionary import dictionary_words
-from shiguan.text.languages import HAN, detect_language, has_han
+from shiguan.text.languages import HAN, HAN_RUN, detect_language, has_han
 from shiguan.text.name_forms import names_of
 from shiguan.text.quantities import quantities
 from shiguan.text.terms import has_subject, question_subject, rarity, terms
@@ -70,14 +70,13 @@ def _has_lost_pointer(text: str) -> bool:
 
 
 def _first_word(text: str) -> str:
-    run = re.match(f"[{HAN}]+", text)
+    run = HAN_RUN.match(text)
     return "".join(next(iter(dictionary_words(run[0], translated=False)))[0]) if run else ""
 
 
 def says_enough(text: str) -> bool:
     """Return whether a short Chinese question has two words, besides those that only ask, that can be its topic."""
-    runs = re.findall(f"[{HAN}]+", text)
-    words = ("".join(parts) for run in runs for parts, _ in dictionary_words(run, translated=False))
+    words = ("".join(parts) for run in HAN_RUN.findall(text) for parts, _ in dictionary_words(run, translated=False))
     return sum(len(word) > 1 and has_subject(word) for word in words) > 1
 
 
@@ -141,7 +140,7 @@ def _another(question: str) -> str:
 def _names_in(text: str) -> list[str]:
     """Return the names of a text, Chinese ones also by the dictionary, or if they are single characters to it."""
     names = list(names_of(text))
-    for run in re.finditer(f"[{HAN}]+", text):
+    for run in HAN_RUN.finditer(text):
         words, at = list(dictionary_words(run[0], translated=False)), run.start()
         for parts, meanings in words:
             word = text[at : at + len(parts)]

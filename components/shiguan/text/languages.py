@@ -11,6 +11,7 @@ _TABLE = read_table(Path(__file__).with_name("languages.yaml"))
 HAN: str = _TABLE["scripts"]["zh"]
 """The Han characters, with the sign that repeats one and the round zero, for the brackets of a regular expression."""
 
+HAN_RUN = re.compile(f"[{HAN}]+")
 _HAN_CHARACTER = re.compile(f"[{HAN}]")
 _SCRIPTS: list[tuple[str, re.Pattern[str]]] = [
     (code, re.compile(f"[{characters}]")) for code, characters in _TABLE["scripts"].items()

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterator
 
 from shiguan.text.dictionary import dictionary_words
-from shiguan.text.languages import HAN, fold_han
+from shiguan.text.languages import HAN, HAN_RUN, fold_han
 from shiguan.text.names import (
     LONG_SURNAMES,
     NEVER_GIVEN,
@@ -17,7 +17,6 @@ from shiguan.text.names import (
 from shiguan.text.quantities import FULL_MONTHS
 from shiguan.text.terms import fold_accents, fold_text, terms
 
-_HAN_RUN = re.compile(f"[{HAN}]+")
 _CAPITAL = re.compile("[A-Z]")
 _DIGIT, _CAPITALISED = re.compile(r"\d"), re.compile(rf"[^\W\d_{HAN}](?:[^\W{HAN}]|['’.-])*")
 _SENTENCE_START = re.compile(r"(?:^|[.!?:;]\s|[\n\"“(])\s*$")
@@ -86,7 +85,7 @@ def _latin_names(sentence: str) -> list[str]:
 def han_names(text: str) -> tuple[Span, ...]:
     """Find the names in Han characters: of the dictionary, persons, rulers (玄宗), places (范阳), transliterations."""
     found: list[Span] = []
-    for run in _HAN_RUN.finditer(text):
+    for run in HAN_RUN.finditer(text):
         at, singles = run.start(), run.start()
         for parts, meanings in dictionary_words(run[0], translated=False):
             if len(parts) > 1:
