@@ -18,10 +18,11 @@ _BETWEEN = " | "
 
 @dataclass(frozen=True)
 class Stretch:
-    """Consecutive passages of one source, as one text: all of it, or what is compared without inserted notes."""
+    """Consecutive passages of one source, as one text: all of it, what is compared without notes, or a column."""
 
     documents: Sequence[Document]
     noted: bool = True
+    column: Folded | None = None
 
     @cached_property
     def starts(self) -> list[int]:
@@ -33,6 +34,8 @@ class Stretch:
 
     @cached_property
     def folded(self) -> Folded:
+        if self.column is not None:
+            return self.column
         parts = [fold(document.content or "", noted=self.noted) for document in self.documents]
         return parts[0] if len(parts) == 1 else joined(parts, self.starts)
 
@@ -49,12 +52,12 @@ class Stretch:
     @cached_property
     def columns(self) -> "list[Stretch]":
         """The columns of its tables, each as if it were the whole text."""
-        found = []
-        for column in table_columns(self.documents, self.starts):
-            view = Stretch(self.documents)
-            vars(view)["folded"] = column
-            found.append(view)
-        return found
+        found: list[Folded] = []
+        for document, start in zip(self.documents, self.starts, strict=True):
+            for block in document.meta.get("blocks") or ():
+                if block.get("kind") == "table":
+                    found += _columns(document.content or "", block["start"], block["end"], start)
+        return [Stretch(self.documents, column=column) for column in found]
 
     def section(self, at: int) -> Any:
         return self.documents[bisect_right(self.starts, self.folded.places[at]) - 1].meta.get("section")
@@ -94,16 +97,8 @@ def bare_of(stretches: Iterable[Stretch]) -> list[Stretch]:
     return [stretch.without_notes for stretch in stretches if stretch.without_notes is not None]
 
 
-def table_columns(documents: Sequence[Document], starts: Sequence[int]) -> Iterator[Folded]:
-    """Yield each column of two rows or more; its places are those in the joined text of consecutive passages."""
-    for document, start in zip(documents, starts, strict=True):
-        blocks: Any = document.meta.get("blocks") or ()
-        for block in blocks:
-            if block.get("kind") == "table":
-                yield from _columns(document.content or "", block["start"], block["end"], start)
-
-
 def _columns(text: str, at: int, end: int, start: int) -> Iterator[Folded]:
+    """Yield each column of two rows or more; its places are those in a text in which this one begins at `start`."""
     rows: list[list[tuple[Folded, int]]] = []
     for line in text[at:end].split("\n"):
         cells, place = [], at
