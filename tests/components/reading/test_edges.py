@@ -50,24 +50,14 @@ def cut(marked: str) -> tuple[str, int]:
     return marked.replace("|", ""), marked.index("|")
 
 
-@pytest.mark.parametrize("marked", SPLIT)
-def test_a_cut_inside_a_number_splits_it(marked):
-    assert splits_number(*cut(marked))
+@pytest.mark.parametrize("marked", [*SPLIT, *WHOLE])
+def test_only_a_cut_inside_a_number_splits_it(marked):
+    assert splits_number(*cut(marked)) is (marked in SPLIT)
 
 
-@pytest.mark.parametrize("marked", WHOLE)
-def test_a_cut_beside_a_number_splits_none(marked):
-    assert not splits_number(*cut(marked))
-
-
-@pytest.mark.parametrize("marked", DENIED)
-def test_what_begins_behind_a_denial_hides_it(marked):
-    assert hidden_denial(*cut(marked))
-
-
-@pytest.mark.parametrize("marked", SAID)
-def test_what_begins_behind_other_words_hides_nothing(marked):
-    assert not hidden_denial(*cut(marked))
+@pytest.mark.parametrize("marked", [*DENIED, *SAID])
+def test_only_what_begins_behind_a_denial_hides_it(marked):
+    assert bool(hidden_denial(*cut(marked))) is (marked in DENIED)
 
 
 def test_the_whole_number_is_named():
