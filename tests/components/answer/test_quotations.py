@@ -19,13 +19,14 @@ from shiguan.text.terms import terms
 
 
 @pytest.fixture(autouse=True)
-def undecided_judge(monkeypatch):
-    """Let what the retrieval found decide alone."""
+def judge_reads(monkeypatch):
+    """Set what the judge reads; until then what the retrieval found decides alone."""
 
-    def undecided(question, _):
-        return Reading(NEITHER[read_text(question).language])
+    def reads(read):
+        monkeypatch.setattr("shiguan.answer.quotations._read", read)
 
-    monkeypatch.setattr("shiguan.answer.quotations._read", undecided)
+    reads(lambda question, _: Reading(NEITHER[read_text(question).language]))
+    return reads
 
 
 SENTENCE = "In 757 Guo Ziyi took Chang'an back."
@@ -47,9 +48,9 @@ def test_passages_that_hardly_answer_are_the_closest_ones_and_those_that_do_not_
     assert (answer.data == "The sources do not say this.") is (status == "not_found")
 
 
-def test_the_probability_rises_with_what_the_judge_reads_in_the_best_quotation(monkeypatch):
+def test_the_probability_rises_with_what_the_judge_reads_in_the_best_quotation(judge_reads):
     def told(odds, confidence=0.5):
-        monkeypatch.setattr("shiguan.answer.quotations._read", lambda *_: Reading(odds))
+        judge_reads(lambda *_: Reading(odds))
         return run([passage()], confidence=confidence).meta["confidence"]
 
     assert told(-9.0) < told(-3.0) < told(0.0) < told(3.0) < 1.0
@@ -59,8 +60,8 @@ def test_the_probability_rises_with_what_the_judge_reads_in_the_best_quotation(m
     assert (told(9.0, 0.0), told(-9.0, 1.0), told(9.0, None)) == (0.0, 1.0, None)
 
 
-def test_the_judge_does_not_lift_what_a_rule_forbids(monkeypatch):
-    monkeypatch.setattr("shiguan.answer.quotations._read", lambda *_: Reading(9.0))
+def test_the_judge_does_not_lift_what_a_rule_forbids(judge_reads):
+    judge_reads(lambda *_: Reading(9.0))
     answer = run([passage()], "What did taking Chang'an back cost in modern dollars?", confidence=0.02)
     assert (answer.meta["status"], answer.meta["confidence"]) == ("not_found", 0.0)
 
@@ -83,33 +84,34 @@ def test_what_was_found_for_this_question_is_quoted_best_first():
     assert [citation["number"] for citation in run([earlier]).meta["citations"]] == [1]
 
 
-def quoted(monkeypatch, odds, query=QUERY, **more):
+@pytest.fixture
+def quoted(monkeypatch, judge_reads):
     """Quote three passages in this order whose texts the judge gives these odds."""
-    said = ["The sea was calm.", "Rain fell in Acre.", "Corn was dear."]
-    texts = [f"In 757 Guo Ziyi took Chang'an back. {one}" for one in said]
-    monkeypatch.setattr(
-        "shiguan.answer.quotations._read",
-        lambda _, text: next(Reading(number) for one, number in zip(said, odds, strict=True) if one in text),
-    )
     monkeypatch.setattr("shiguan.answer.quotations._says_the_same", lambda *_: False)
-    found = [passage(text, number=at, **more) for at, text in enumerate(texts, start=1)]
-    return [(one.document.meta["number"], odds) for one, odds in judged_quotations(found, query)]
+    said = ["The sea was calm.", "Rain fell in Acre.", "Corn was dear."]
+
+    def quote(odds, query=QUERY, **more):
+        judge_reads(lambda _, text: next(Reading(one) for one, end in zip(odds, said, strict=True) if end in text))
+        found = [passage(f"{SENTENCE} {end}", number=at, **more) for at, end in enumerate(said, start=1)]
+        return [(one.document.meta["number"], odds) for one, odds in judged_quotations(found, query)]
+
+    return quote
 
 
-def test_what_the_judge_finds_likelier_is_quoted_before_its_rank(monkeypatch):
+def test_what_the_judge_finds_likelier_is_quoted_before_its_rank(quoted):
     # .75 of the odds less the logarithm of the rank: 0, .6 - .69 and 2.25 - 1.1.
-    assert quoted(monkeypatch, [0.0, 0.8, 3.0]) == [(3, 3.0), (1, 0.0), (2, 0.8)]
+    assert quoted([0.0, 0.8, 3.0]) == [(3, 3.0), (1, 0.0), (2, 0.8)]
 
 
 @pytest.mark.parametrize(
     ("odds", "likely", "marked"),
     [(2.0, 0.5, "It rained in June."), (2.0, 0.3, SENTENCE), (NEITHER["en"] - 1, 0.5, SENTENCE)],
 )
-def test_the_sentence_is_marked_in_which_the_judge_is_much_surer_of_the_answer(monkeypatch, odds, likely, marked):
+def test_the_sentence_is_marked_in_which_the_judge_is_much_surer_of_the_answer(judge_reads, odds, likely, marked):
     """Of the one with the question's words it says .1, and .3 more decides; nothing does where it finds no answer."""
     text = f"{SENTENCE} It rained in June."
     places = ((0, len(SENTENCE), 0.1), (len(SENTENCE) + 1, len(text), likely))
-    monkeypatch.setattr("shiguan.answer.quotations._read", lambda *_: Reading(odds, places))
+    judge_reads(lambda *_: Reading(odds, places))
     assert f"**{marked}**" in run([passage(text)]).data
 
 
@@ -121,11 +123,11 @@ def test_the_sentence_is_marked_in_which_the_judge_is_much_surer_of_the_answer(m
     ("When did Guo Ziyi win?", "Nobody else came.", "Nobody else came."),  # does not ask who he was
     ("guo ziyi took Chang’an", "Nobody else came.", SENTENCE),  # what was typed stands there
 ])  # fmt: skip
-def test_who_somebody_was_is_told_by_a_sentence_about_him(monkeypatch, query, likely, marked):
+def test_who_somebody_was_is_told_by_a_sentence_about_him(judge_reads, query, likely, marked):
     follows = likely if likely.startswith("He") else f"{likely} He wept."
     text = f"An old enemy was hanged. {SENTENCE} {'' if likely.startswith('An') else follows}".strip()
     places = ((text.index(likely), text.index(likely) + len(likely), 0.9),)
-    monkeypatch.setattr("shiguan.answer.quotations._read", lambda *_: Reading(9.0, places))
+    judge_reads(lambda *_: Reading(9.0, places))
     assert f"**{marked}**" in run([passage(text)], query).data
 
 
@@ -133,26 +135,25 @@ def test_who_somebody_was_is_told_by_a_sentence_about_him(monkeypatch, query, li
     ("What did Ida Lowe keep?", "Ida Lowe | 1856 | 1879"),  # the next row is another keeper's
     ("Which keeper was the last?", "Peter Voss | 1879 | 1901"),  # a row that heads the others answers nothing
 ])  # fmt: skip
-def test_of_two_rows_that_with_the_words_of_the_question_stays_marked(monkeypatch, query, marked):
+def test_of_two_rows_that_with_the_words_of_the_question_stays_marked(judge_reads, query, marked):
     text = "The lamp.\n\nKeeper | From | To\nJohn Marsh | 1841 | 1856\nIda Lowe | 1856 | 1879\nPeter Voss | 1879 | 1901"
     places = ((text.index("Peter"), len(text), 0.9),)
-    monkeypatch.setattr("shiguan.answer.quotations._read", lambda *_: Reading(9.0, places))
+    judge_reads(lambda *_: Reading(9.0, places))
     found = "Ida Lowe | 1856" if "Ida" in query else "Keeper | From"
     assert f"**{marked}**" in run([passage(text, sentence=found)], query).data
 
 
-def test_in_a_language_that_the_judge_has_not_learned_the_order_stays(monkeypatch):
+def test_in_a_language_that_the_judge_has_not_learned_the_order_stays(quoted):
     arabic = "من استعاد تشانغآن؟"
-    assert quoted(monkeypatch, [0.0, 1.0, 3.0], arabic) == [(1, None), (2, None), (3, None)]
-    assert quoted(monkeypatch, [0.0, 1.0, 3.0], language="ar") == [(1, None), (2, None), (3, None)]
+    assert quoted([0.0, 1.0, 3.0], arabic) == [(1, None), (2, None), (3, None)]
+    assert quoted([0.0, 1.0, 3.0], language="ar") == [(1, None), (2, None), (3, None)]
 
 
-def test_without_the_weights_the_order_stays(monkeypatch):
+def test_without_the_weights_the_order_stays(judge_reads):
     def missing(*_):
         raise ModelMissingError("no weights")
 
-    quoted(monkeypatch, [0, 0, 0])
-    monkeypatch.setattr("shiguan.answer.quotations._read", missing)
+    judge_reads(missing)
     assert [odds for _, odds in judged_quotations([passage()], QUERY)] == [None]
 
 
@@ -435,11 +436,11 @@ def test_the_same_words_from_two_editions_are_quoted_once_and_another_number_as_
 
 
 @pytest.mark.parametrize("query", ["郭子仪是谁？", "Who was Guo Ziyi?", "Who was Kuo Tzu-i?"])
-def test_who_somebody_is_is_told_first_by_the_passage_that_introduces_him_whatever_the_judge_says(monkeypatch, query):
+def test_who_somebody_is_is_told_first_by_the_passage_that_introduces_him_whatever_the_judge_says(judge_reads, query):
     texts = ["安祿山反，郭子儀討之。", "郭子儀，華州鄭縣人也。父敬之。"]
     for odds in ((9.0, -9.0), (NEITHER["zh"], NEITHER["zh"])):
         read = dict(zip(texts, map(Reading, odds), strict=True))
-        monkeypatch.setattr("shiguan.answer.quotations._read", lambda _, text, read=read: read[text])
+        judge_reads(lambda _, text, read=read: read[text])
         other, own = (passage(text, sentence=text, number=at, language="zh") for at, text in enumerate(texts, start=1))
         answer = run([other, own], query)
         assert [citation["number"] for citation in answer.meta["citations"]] == [2, 1]
