@@ -15,7 +15,6 @@ from shiguan.answer.question_names import absent_names
 from shiguan.answer.quotations import (
     LONGEST,
     Quotation,
-    Span,
     is_part,
     judged_quotations,
     refers_back,
@@ -36,6 +35,7 @@ from shiguan.reading.question import AskedChapter, read_question
 from shiguan.reading.text import read_text
 from shiguan.resources import read_texts
 from shiguan.tenants import LibraryStore
+from shiguan.text.passages import Span
 from shiguan.text.terms import size_of
 
 _COPIED = ("model", "usage", "finish_reason", "prompt", "prompt_hash", "prompt_layers", "prompt_rendered", "grounding")
