@@ -141,7 +141,7 @@ def _judged(reading: Reading, aligned: float | None, own: float, mean: float) ->
         return Support(_unchecked(score), "unsupported", missing, *span)
     if reading.comparison.differences:
         difference = reading.comparison.differences[0]
-        instead = f"where the answer has “{difference.claimed}”" if difference.kind == "word" else "before it"
+        instead = f"where the claim has “{difference.claimed}”" if difference.kind == "word" else "before it"
         doubt = f"the passage has “{difference.found}” {instead}"
         # A claim whose other words are all there is supported in part.
         verdict: Verdict = "partial" if own >= _SURE_PARTIAL else "unsupported"
@@ -182,7 +182,7 @@ def _contradiction(reading: Reading) -> tuple[str, str, str]:
         if difference.kind == "negation":
             return "only one of the two denies it", difference.found, ""
         if difference.kind not in ("word", "limit"):
-            reason = f"the passage has “{difference.found}” where the answer has “{difference.claimed}”"
+            reason = f"the passage has “{difference.found}” where the claim has “{difference.claimed}”"
             return reason, difference.found, difference.claimed
     found = reading.rival.partition(": ")[2]
     return (f"the passage has {reading.rival}", found, reading.rival_of) if reading.rival else ("", "", "")

@@ -65,8 +65,6 @@ def check_claim(claim: str, *searches: Search) -> dict[str, Any]:
         reason = worst.reason if verdict == "partial" else support.reason
         if verdict == "partial" and worst.verdict == "unsupported":
             reason = f"only a part of it is there: {reason}"
-        # What is checked here is a text, and nobody's answer.
-        reason = reason.replace("” where the answer has “", "” where the text has “")
         best = {"verdict": verdict, "reason": reason, "score": round(min(worst.score, support.score), 4)}
         if support.passage >= 0:
             best |= cited_place(numbered[checker.numbers[support.passage]], (support.start, support.end))

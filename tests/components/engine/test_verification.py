@@ -68,7 +68,7 @@ def test_a_reason_speaks_of_the_text_that_is_checked():
     revenue = "By the end of the 770s the salt revenue had grown from 400,000 to more than six million strings a year."
     passage = Document(id="p", content=revenue, meta={"source": "salt.txt"})
     found = check_claim("The salt revenue had grown to nine million strings a year.", lambda _: [passage])
-    assert found["reason"] == "the passage has “six million” where the text has “nine million”"
+    assert found["reason"] == "the passage has “six million” where the claim has “nine million”"
 
 
 def test_a_sentence_of_which_only_a_part_is_there_is_shown_that_part():
