@@ -17,7 +17,7 @@ IN_LIST = frozenset({"", "、"})
 Pieces = list[Span]
 """Where a claim stands, in tokens: more than one where something between is left out."""
 # A passage may have them, but a claim that has `then` or 又 says that something else came before.
-_LEFT_OUT = WORDS["harmless"] | {"then", "又"}
+_LEFT_OUT = WORDS["harmless"] | WORDS["between"]
 NO_NAMES = WORDS["adverbial"] | WORDS["before"] | WORDS["subjects"] | WORDS["pronouns"]
 """What is no name, though a sentence begins with it."""
 _ENDS = re.compile("[。！？；.!?;]")
@@ -25,6 +25,7 @@ _ENDS = re.compile("[。！？；.!?;]")
 _MOST_PASSES = 32
 # What begins so is no aside: all the boats but one, the king or his son.
 _EXCEPTS = frozenset("but except save or nor not 或 除".split())
+_EXCEPTS_ASIDE = _EXCEPTS - {"but", "not"}
 # A longer phrase is not left out, in tokens.
 _LONGEST_GAP = 40
 # In Chinese so many characters may be left out without a sign, 在会上 or 一致, but none of these.
@@ -42,13 +43,28 @@ class Matcher:
 
     def matches(self, *, in_pieces: bool = False) -> Iterator[Pieces]:
         """Yield where the claim stands; `in_pieces`: whether a phrase may be left out."""
+        for start in self._starts():
+            if pieces := self.at(start, in_pieces=in_pieces):
+                yield pieces
+
+    def mentions(self) -> Iterator[tuple[int, int, int]]:
+        """Yield where the claim begins: a place, up to where it stands there, and how many tokens of it these are."""
+        for start in self._starts():
+            at, end = self._run(0, start)
+            if at:
+                yield start, end, min(at, len(self._wanted) - 1)
+
+    def rest(self, at: int, place: int) -> int:
+        """Return where the claim ends, of which a token stands at a place; 0 where not all that follows it does."""
+        done, stop = self._run(at, place)
+        return stop if done == len(self._wanted) else 0
+
+    def _starts(self) -> Iterator[int]:
         tokens, wanted = self._there.tokens, self._wanted
         for start, token in enumerate(tokens):
             named = len(wanted) > 1 and wanted[1].same(token) and _is_name_part(wanted, 0, self._there, start)
-            if (wanted[0].same(token) or named) and (pieces := self.at(start, in_pieces=in_pieces)):
-                yield pieces
-            if self._left < 0:
-                return
+            if self._left >= 0 and (wanted[0].same(token) or named):
+                yield start
 
     def at(self, start: int, *, in_pieces: bool = False) -> Pieces:
         """Return where the claim stands that begins at a place; no pieces where it does not stand there."""
@@ -65,7 +81,11 @@ class Matcher:
     def _behind(self, at: int, end: int) -> Span | None:
         """Return where the rest of the claim stands, behind a phrase that is left out and begins at a place."""
         tokens = self._there.tokens
-        if end < len(tokens) and tokens[end].key in _EXCEPTS and (tokens[end].key != "but" or not tokens[end].breaks):
+        if (
+            end < len(tokens)
+            and tokens[end].key in _EXCEPTS
+            and (tokens[end].key not in ("but", "not") or not tokens[end].breaks)
+        ):
             return None
         # What a sign opens another one closes, or a joining word; but for the rest of a list.
         opens = end < len(tokens) and bool(tokens[end].breaks)
@@ -76,8 +96,7 @@ class Matcher:
                 done, stop = self._run(at, to)
                 if done == len(self._wanted):
                     return to, stop
-            # Behind a second phrase somebody else may have done it, but for what only tells who he is.
-            if tokens[to].breaks not in IN_LIST and not (opens and _tells_who(tokens[end:to])):
+            if tokens[to].breaks not in IN_LIST:
                 return None
         return None
 
@@ -121,11 +140,6 @@ class Matcher:
 
 
 _OF_WHOM = frozenset("之人者也")
-
-
-def _tells_who(phrases: Sequence[Token]) -> bool:
-    """Return whether phrases behind somebody's name have no verb; in Chinese that cannot be seen."""
-    return phrases[0].is_han or not any(map(is_finite, phrases))
 
 
 def _may_leave_out(there: Clauses, place: int) -> bool:

@@ -8,6 +8,7 @@ from itertools import chain, pairwise
 
 from shiguan.claims.clauses import JOINS, Clauses, read_clauses
 from shiguan.claims.matching import IN_LIST, NO_NAMES, Matcher, Pieces
+from shiguan.claims.predicates import of_subject
 from shiguan.claims.tokens import (
     WORDS,
     Span,
@@ -29,7 +30,7 @@ _SINCE = frozenset({"since", "from", "to", "until", "between", "自"})
 _PARTS_OF_DATE = (WORDS["units_of_date"] | WORDS["dated"] | {"of"}) - _SINCE
 _ALL, _WHERE = frozenset("并皆俱咸悉都均"), frozenset("于在")
 _BEHIND_DOER = WORDS["after"] - WORDS["relative"] - {"and"}
-_LEADS = (WORDS["adverbial"] - {"having", "being", "without"}) | {"as"}
+_LEADS = WORDS["adverbial"] - {"having", "being", "without"}
 _OF_DEED = frozenset("of for about over after before since against".split())
 _OF, _IS = frozenset({"of"}), frozenset({"is", "was"})
 _PRONOUNS = [frozenset(kind.split()) for kind in ("he his him 他 其", "she her 她", "it its 它", "they their them")]
@@ -43,16 +44,19 @@ _SHORT = 3
 _NEAR = 10
 # A longer clause is not turned round, nor one with a longer doer that is no name; so long a name may be.
 _LONGEST_CLAUSE, _LONGEST_DOER, _LONGEST_NAME = 80, 4, 4
+# Nor is a longer opening moved.
+_LONGEST_LEAD = 12
 
 
 def places(claim: str, passage: str) -> Iterator[Places]:
     """
     Yield where a passage has what a claim says: the same words in the same order.
 
-    Case, width, script, punctuation, articles, tense and the spelling of numbers may differ, inserted notes may be left
-    out, and a phrase of a sentence, a name may be as the passage has it elsewhere (子仪 for 郭子仪) or a pronoun, a
-    date may stand at the other end, a clause may be active or passive. No place begins or ends inside a number, a word
-    or a name, or behind what denies it. Whether the passage states what stands there is not looked at.
+    Case, width, script, punctuation, articles, tense and the spelling of numbers may differ. Inserted notes, a phrase
+    of a sentence, and what stands between a subject and a later predicate may be left out. A name may be as the passage
+    has it elsewhere (子仪 for 郭子仪), a date may stand at the other end, a clause may be active or passive. No place
+    begins or ends inside a number, a word or a name, or behind what denies it. Whether the passage states what stands
+    there is not looked at.
     """
     wanted = read_text(claim).once(read_clauses).tokens
     if len(wanted) > 1 and wanted[0].key in WORDS["replies"] and wanted[1].breaks:  # Yes, he rose in 755.
@@ -219,16 +223,17 @@ def _lead_moved(wanted: Sequence[Token], there: Clauses) -> Iterator[Pieces]:
     is_of_noun = any(token.article for token in wanted[-2:]) and not wanted[-1].is_capital
     if cut and wanted[0].key in _LEADS and has_one_verb(wanted[cut:]) and not is_of_noun:
         yield from _whole([*wanted[cut:], *wanted[:cut]], there)
+    shortest = max(1, len(wanted) - _LONGEST_LEAD)
     for start, _ in there.sentences:
-        cut = there.end_of_phrase(start) if there.tokens[start].key in _LEADS else start
-        rest, lead = wanted[: start - cut], wanted[start - cut :]
-        is_lead = start < cut < min(start + len(wanted), len(there.tokens)) and there.tokens[cut].breaks == ","
-        # In court, he described the sinking of the ship: behind a phrase with `of`, where belongs to that.
-        is_lead = is_lead and not says_any(rest, _OF)
-        if is_lead and rest and has_one_verb(rest) and all(map(Token.same, lead, there.tokens[start:cut])):
-            pieces = Matcher(rest, there).at(cut)
-            if pieces and there.can_begin(start) and there.can_end(pieces[-1][1]):
-                yield [(start, pieces[-1][1])]
+        for cut in range(shortest, len(wanted)) if there.tokens[start].key in _LEADS else ():
+            begins = start + len(wanted) - cut
+            if begins < len(there.tokens) and all(map(Token.same, wanted[cut:], there.tokens[start:begins])):
+                rest = wanted[:cut]
+                # In court, he described the sinking of the ship: behind a phrase with `of`, where belongs to that.
+                is_moved = has_one_verb(rest) and not says_any(rest, _OF)
+                pieces = Matcher(rest, there).at(begins) if is_moved else ()
+                if pieces and there.can_begin(start) and there.can_end(pieces[-1][1]):
+                    yield [(start, pieces[-1][1])]
 
 
 def _other_voice(wanted: Sequence[Token], there: Clauses) -> Iterator[Pieces]:
@@ -311,4 +316,4 @@ def _ends_doer(word: Token) -> bool:
     return bool(word.breaks or word.number or word.key in WORDS["after"] or is_finite(word))
 
 
-_FORMS = (_whole, _with_date, _lead_moved, _other_voice, _other_way_round, _in_pieces, _by_name)
+_FORMS = (_whole, _with_date, _lead_moved, _other_voice, _other_way_round, _in_pieces, _by_name, of_subject)

@@ -165,6 +165,7 @@ def read_tokens(text: str) -> list[Token]:
         key = "a" + key if is_some else key
         capital, glued = word[0].isupper(), bool(tokens) and tokens[-1].number and tokens[-1].end == start
         if tokens and tokens[-1].number and tokens[-1].number.kind == "percent" and key in _PERCENT:
+            tokens[-1] = replace(tokens[-1], end=at)
             continue
         # The An of An Lushan is no article, nor the A of vitamin A.
         is_letter = key == "a" and (
