@@ -57,7 +57,9 @@ def test_a_file_that_answers_opens_no_files(tmp_path, kind, section, query):
     assert "reachable_parameters" in found(tmp_path, reading_file(kind, section=section, query=query))
 
 
-@pytest.mark.parametrize(("name", "checks"), [("sources", set()), *((name, {"reachable_parameters"}) for name in OPTIONS)])
+@pytest.mark.parametrize(
+    ("name", "checks"), [("sources", set()), *((name, {"reachable_parameters"}) for name in OPTIONS)]
+)
 def test_a_file_that_ingests_opens_what_it_is_given_as_its_sources_alone(tmp_path, name, checks):
     data = {"components": {"reader": {"type": OPENERS["text"][0]}}, "outputs": {"documents": "reader.documents"}}
     assert found(tmp_path, {**data, "inputs": {name: ["reader.sources"]}}) == checks

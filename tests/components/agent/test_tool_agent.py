@@ -201,7 +201,9 @@ async def test_an_empty_reply_ends_with_a_friendly_sentence_at_once(empty, befor
 
 
 @pytest.mark.parametrize(("before", "numbers"), [([], [1]), ([calls("search_wikipedia")], [1, 2])])
-async def test_where_no_model_can_be_asked_there_are_no_replies_and_what_was_found_goes_on_to_be_quoted(before, numbers):
+async def test_where_no_model_can_be_asked_there_are_no_replies_and_what_was_found_goes_on_to_be_quoted(
+    before, numbers
+):
     model = Model([*before, None])
     result = await answered(model, Tool(does=[page("In 905.")]))
     assert (result["replies"], result["warnings"], "outcome" in result) == ([], ["nobody is there"], False)
