@@ -81,14 +81,10 @@ class Matcher:
     def _behind(self, at: int, end: int) -> Span | None:
         """Return where the rest of the claim stands, behind a phrase that is left out and begins at a place."""
         tokens = self._there.tokens
-        if (
-            end < len(tokens)
-            and tokens[end].key in _EXCEPTS
-            and (tokens[end].key not in ("but", "not") or not tokens[end].breaks)
-        ):
-            return None
         # What a sign opens another one closes, or a joining word; but for the rest of a list.
         opens = end < len(tokens) and bool(tokens[end].breaks)
+        if end < len(tokens) and tokens[end].key in (_EXCEPTS_ASIDE if opens else _EXCEPTS):
+            return None
         for to in range(end + 1, min(len(tokens), end + _LONGEST_GAP)):
             if self._left < 0 or tokens[to].stops or _ENDS.search(tokens[to].breaks) or tokens[end].stops:
                 return None

@@ -42,11 +42,12 @@ def of_subject(wanted: Sequence[Token], there: Clauses) -> Iterator[Pieces]:
 
 def _is_subject(words: Sequence[Token], there: Clauses, span: Span) -> bool:
     """Return whether words of a claim may be a subject there: without a verb or number, whole, and nobody's object."""
-    (start, end), is_verb = span, is_finite if not words[0].is_han else lambda _: False
+    start, end = span
     if end >= len(there.tokens) or len(words) > _LONGEST_SUBJECT or not there.can_begin(start):
         return False
+    has_verb = not words[0].is_han and any(map(is_finite, words))
     is_object = start > 0 and not there.tokens[start].breaks and there.tokens[start - 1].key in _PREPOSITIONS
-    if is_object or any(word.number or is_verb(word) for word in words):
+    if has_verb or is_object or any(word.number for word in words):
         return False
     behind = there.tokens[end]
     if behind.is_han and not behind.breaks:
@@ -80,7 +81,7 @@ def _names_another(there: Clauses, at: int) -> bool:
 
 def _lacks_verb(wanted: Sequence[Token], there: Clauses, at: int, end: int) -> bool:
     """Return whether the `was` of a claim may be left out there: the deed, signed by Lincoln; 于谦，字廷益，钱塘人."""
-    if len(wanted) < _SHARED or there.tokens[at].breaks not in (",", "，"):
+    if not wanted[1:] or there.tokens[at].breaks not in (",", "，"):
         return False
     if wanted[0].key == "是":
         return wanted[-1].key == "人" and there.is_joint(at + len(wanted) - 1)
