@@ -11,7 +11,7 @@ from shiguan.models.factuality import factuality_reader
 from shiguan.reading.text import read_text
 
 # The log-odds below which a passage does not state what it has the words of (bench/judge/README.md).
-_LEAST = 2.25
+_LEAST = 2.0
 # So many places of a claim's words are read.
 _PLACES = 3
 # What stands in quotation marks is only said to be somebody's words.

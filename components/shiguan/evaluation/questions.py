@@ -66,7 +66,8 @@ class Question:
     @property
     def gold_documents(self) -> set[str]:
         """The documents with the highest grade, which recall counts."""
-        return {passage.source for passage in self.best if passage.source}
+        best = max(self.grades.values(), default=0)
+        return {document for document, grade in self.grades.items() if grade == best}
 
     def document_of(self, passage: Document) -> str | None:
         """Name the judged document that a passage is right for, if any."""

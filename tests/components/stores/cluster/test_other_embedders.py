@@ -1,5 +1,7 @@
 """Vectors of two embedders are told apart, and several processes that embed the same children share the work."""
 
+from types import SimpleNamespace
+
 import pytest
 from haystack_integrations.components.retrievers.qdrant import QdrantEmbeddingRetriever
 from tests.components.stores.cluster.conftest import ALL, TENANT, child
@@ -9,6 +11,7 @@ from shiguan.errors import StoreFormatError
 from shiguan.ingest import vector_writer
 from shiguan.ingest.vector_writer import VectorWriter
 from shiguan.llm.run import Run
+from shiguan.stores.cluster import qdrant_store
 from shiguan.stores.cluster.qdrant_store import QdrantStore
 
 
@@ -56,7 +59,9 @@ def test_vectors_from_before_they_were_recorded_are_the_first_ones_that_is_named
     assert "`old` and not with `new`" in pair.other_vectors("new")
 
 
-def test_a_question_of_another_embedder_finds_no_vectors_and_is_told_so(vectors, qdrant):
+def test_a_question_of_another_embedder_finds_no_vectors_and_is_told_so(vectors, qdrant, monkeypatch):
+    # It is looked up once a minute, and none may end meanwhile.
+    monkeypatch.setattr(qdrant_store, "time", SimpleNamespace(monotonic=lambda: 60.0))
     vectors.write_vectors([child(1)], model="old, recipe 1")
 
     def ask(model):
