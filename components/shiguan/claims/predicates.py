@@ -57,16 +57,17 @@ def _is_subject(words: Sequence[Token], there: Clauses, span: Span) -> bool:
 
 def _predicates(wanted: Sequence[Token], there: Clauses, size: int, behind: range) -> Iterator[Span]:
     """Yield where what a claim says of its subject may begin: the place in the claim, and that behind the subject."""
+    said = wanted[size:]
     for to in behind:
         if there.tokens[to].stops:
             return
-        opens = _opening(there, to)
-        if to > behind[0] and wanted[size].same(there.tokens[to]) and opens is not None:
+        begins = to > behind[0] and said[0].same(there.tokens[to])
+        if begins and (opens := _opening(there, to)) is not None:
             if any(_names_another(there, at) for at in range(behind[0], opens)):
                 return
             if there.tokens[opens - 1].key not in WORDS["relative"] or opens - 1 == behind[0]:
                 yield size, to
-        elif _lacks_verb(wanted[size:], there, to, behind[0]):
+        elif _lacks_verb(said, there, to, behind[0]):
             yield size + 1, to
 
 

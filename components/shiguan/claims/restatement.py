@@ -54,9 +54,9 @@ def places(claim: str, passage: str) -> Iterator[Places]:
 
     Case, width, script, punctuation, articles, tense and the spelling of numbers may differ. Inserted notes, a phrase
     of a sentence, and what stands between a subject and a later predicate may be left out. A name may be as the passage
-    has it elsewhere (子仪 for 郭子仪), a date may stand at the other end, a clause may be active or passive. No place
-    begins or ends inside a number, a word or a name, or behind what denies it. Whether the passage states what stands
-    there is not looked at.
+    has it elsewhere (子仪 for 郭子仪) or a pronoun, a date may stand at the other end, a clause may be active or
+    passive. No place begins or ends inside a number, a word or a name, or behind what denies it. Whether the passage
+    states what stands there is not looked at.
     """
     wanted = read_text(claim).once(read_clauses).tokens
     if len(wanted) > 1 and wanted[0].key in WORDS["replies"] and wanted[1].breaks:  # Yes, he rose in 755.
