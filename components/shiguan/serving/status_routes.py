@@ -87,7 +87,8 @@ async def ready(request: Request) -> Response:
 @router.get("/api/v1/rag/health", tags=["health"])
 async def rag_health(request: Request, principal: Reader) -> dict[str, Any]:
     """Report what is served, and its state."""
-    engine, settings = current_engine(), current_engine().settings
+    engine = current_engine()
+    settings = engine.settings
     good, parts = await request.app.state.readiness.ready()
     try:
         model = has_model(engine.deployment)

@@ -183,8 +183,9 @@ def scaled(documents: Sequence[Document], least_deviation: float = 0.0) -> list[
     of_passage: dict[str, list[float]] = {}
     for passage, score in zip(passages, scores, strict=True):
         of_passage.setdefault(passage, []).append(score)
+    best_two = {passage: nlargest(2, [*own, 0.0]) for passage, own in of_passage.items()}
     for at, passage in enumerate(passages):
-        first, second = nlargest(2, [*of_passage[passage], 0.0])
+        first, second = best_two[passage]
         other = second if scores[at] == first else first  # the best other child of the same passage
         scores[at] += _SECOND_MATCH * min(other, scores[at])
     found = rescored(documents, scores)
